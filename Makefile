@@ -1,0 +1,54 @@
+# One word for everything that one does here. The environment (.venv) is made when a target first needs it.
+.DEFAULT_GOAL := help
+.PHONY: help demo serve check test soak bench format clean
+export PYTHON
+
+BIN := .venv/bin
+RESULTS := .test-results
+PYTEST := $(BIN)/python -m pytest
+ONCE ?=
+
+help: ## show this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+demo: ## see agents hand work to each other (ONCE=1: end by itself)
+	@tools/bootstrap run
+	@ONCE=$(ONCE) $(BIN)/python -m tools.demo
+
+serve: ## run ForkFlux on http://127.0.0.1:8000 with a SQLite database in .forkflux/
+	@tools/bootstrap run
+	@$(BIN)/forkflux serve
+
+check: ## lint, format, types, import rules, migrations, quick tests (under a minute)
+	@tools/bootstrap dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/lint-imports --cache-dir .import_linter_cache
+	$(BIN)/mypy
+	$(BIN)/python -W error manage.py makemigrations --check --dry-run
+	$(PYTEST) -q --db sqlite -m "not slow and not both_databases"
+
+test: ## all tests, on SQLite and on a real PostgreSQL
+	@tools/bootstrap dev
+	@mkdir -p $(RESULTS)
+	@rm -f $(RESULTS)/sqlite.xml $(RESULTS)/postgresql.xml
+	$(PYTEST) -q --db sqlite --junit-xml $(RESULTS)/sqlite.xml
+	$(PYTEST) -q --db postgresql --junit-xml $(RESULTS)/postgresql.xml
+
+soak: ## the same tests with the full number of rounds (long)
+	@tools/bootstrap dev
+	FORKFLUX_SOAK=1 $(PYTEST) -v --db sqlite
+	FORKFLUX_SOAK=1 $(PYTEST) -v --db postgresql
+
+bench: ## measure claims, publishes and lists on both databases
+	@tools/bootstrap dev
+	@$(BIN)/python -m bench
+
+format: ## put the code in shape
+	@tools/bootstrap dev
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+clean: ## remove the environment and what the tools made; databases in .forkflux/ stay
+	rm -rf .venv build dist *.egg-info $(RESULTS) .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis .staticfiles
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

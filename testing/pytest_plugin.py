@@ -1,0 +1,168 @@
+"""What every test run has: a database of the asked kind, rounds, and fixtures for real servers.
+
+Loaded by `-p` in pyproject.toml, because DATABASE_URL must stand before Django's settings are read, and that is
+before the first conftest.py.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Literal
+
+import pytest
+
+from testing.installation import TEST_SECRET, Installation, Server, clean_environment
+from testing.postgres import PostgresServer, PostgresUnavailable, running_server
+
+DatabaseKind = Literal["sqlite", "postgresql"]
+KINDS: tuple[DatabaseKind, ...] = ("sqlite", "postgresql")
+
+_resources = pytest.StashKey[contextlib.ExitStack]()
+_server = pytest.StashKey[PostgresServer]()
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--db",
+        choices=KINDS,
+        default=os.environ.get("TEST_DB", "sqlite"),
+        help="the database of the tests that run in this process (default: TEST_DB, else sqlite)",
+    )
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
+    early_config.stash[_resources] = contextlib.ExitStack()
+    clean_environment()
+    os.environ["SECRET_KEY"] = TEST_SECRET
+    options = early_config.known_args_namespace
+    if options.help or options.version:
+        return
+    if options.db == "postgresql":
+        try:
+            server = _postgres(early_config)
+        except PostgresUnavailable as error:
+            # Asked for by name: a run that went on without it would claim what it did not do.
+            raise pytest.UsageError(f"--db postgresql: {error}") from error
+        os.environ["DATABASE_URL"] = server.url
+        # xdist's workers inherit the environment, and with it this one server.
+        os.environ["TEST_DATABASE_URL"] = server.url
+    else:
+        folder = Path(tempfile.mkdtemp(prefix="forkflux-tests-"))
+        early_config.stash[_resources].callback(shutil.rmtree, folder, ignore_errors=True)
+        os.environ["DATABASE_URL"] = f"sqlite:///{folder}/main.db"
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    config.stash[_resources].close()
+
+
+def _postgres(config: pytest.Config) -> PostgresServer:
+    """The run's PostgreSQL server, started when first asked for."""
+    if _server not in config.stash:
+        config.stash[_server] = config.stash[_resources].enter_context(running_server())
+    return config.stash[_server]
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    other = "postgresql_only" if config.getoption("db") == "sqlite" else "sqlite_only"
+    unwanted = {other} if config.getoption("db") == "sqlite" else {other, "both_databases"}
+    kept, left_out = [], []
+    for item in items:
+        if "database_url" in getattr(item, "fixturenames", ()):
+            item.add_marker("both_databases")
+        (left_out if any(item.get_closest_marker(name) for name in unwanted) else kept).append(item)
+    if left_out:
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = kept
+
+
+@pytest.fixture(scope="session")
+def django_db_modify_db_settings(django_db_modify_db_settings_parallel_suffix: None) -> None:
+    """SQLite in a file, as it is served: in memory there is no WAL, and threads meet locks that no file has."""
+    from django.db import connections
+
+    connection = connections["default"]
+    if connection.vendor == "sqlite":
+        settings = connection.settings_dict
+        main = Path(str(settings["NAME"]))
+        suffix = os.environ.get("PYTEST_XDIST_WORKER", "main")
+        settings["TEST"]["NAME"] = str(main.with_name(f"test-{suffix}.db"))
+
+
+@pytest.fixture(scope="session")
+def rounds() -> Callable[..., int]:
+    """`rounds(small, full)`: how often a race is run; `full` with FORKFLUX_SOAK=1 (`make soak`), else `small`."""
+    soak = os.environ.get("FORKFLUX_SOAK", "") == "1"
+
+    def choose(small: int = 2, full: int = 20) -> int:
+        return full if soak else small
+
+    return choose
+
+
+@pytest.fixture(scope="session")
+def postgres_server(request: pytest.FixtureRequest) -> PostgresServer:
+    """A real PostgreSQL server. Where there is none the test is skipped loudly, and in CI it fails."""
+    try:
+        return _postgres(request.config)
+    except PostgresUnavailable as error:
+        if os.environ.get("CI"):
+            pytest.fail(f"no PostgreSQL: {error}", pytrace=False)
+        pytest.skip(f"NOT TESTED ON POSTGRESQL: {error}")
+
+
+@pytest.fixture
+def postgres_url(postgres_server: PostgresServer) -> Iterator[str]:
+    """The URL of a new, empty PostgreSQL database, dropped after the test."""
+    with postgres_server.database() as url:
+        yield url
+
+
+@pytest.fixture
+def fresh_database(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Callable[[DatabaseKind], str]]:
+    """`fresh_database(kind)`: the URL of a new, empty database of that kind, gone after the test."""
+    with contextlib.ExitStack() as databases:
+
+        def make(kind: DatabaseKind) -> str:
+            if kind == "sqlite":
+                return f"sqlite:///{Path(tempfile.mkdtemp(dir=tmp_path))}/forkflux.db"
+            server: PostgresServer = request.getfixturevalue("postgres_server")
+            return databases.enter_context(server.database())
+
+        yield make
+
+
+@pytest.fixture(params=KINDS)
+def database_kind(request: pytest.FixtureRequest) -> DatabaseKind:
+    """Each kind of database in turn, for tests that start processes."""
+    kind: DatabaseKind = request.param
+    return kind
+
+
+@pytest.fixture
+def database_url(database_kind: DatabaseKind, fresh_database: Callable[[DatabaseKind], str]) -> str:
+    """A new, empty database of each kind in turn; the test is marked `both_databases` by it."""
+    return fresh_database(database_kind)
+
+
+@pytest.fixture
+def installation(database_url: str, tmp_path: Path) -> Iterator[Installation]:
+    """A ForkFlux on a database of each kind in turn, initialised; nothing runs yet."""
+    folder = tmp_path / "installation"
+    folder.mkdir()
+    with Installation(database_url=database_url, folder=folder) as made:
+        made.init()
+        yield made
+
+
+@pytest.fixture
+def served(installation: Installation) -> Callable[..., Server]:
+    """`served(*arguments, environment=…)`: a running `forkflux serve` on a database of each kind in turn."""
+    return installation.serve

@@ -59,7 +59,7 @@ def seconds(name: str, default: float, *, low: float, high: float) -> float:
     return number
 
 
-def boolean(name: str, default: bool) -> bool:
+def boolean(name: str, *, default: bool) -> bool:
     """True for 1, true, yes, on; False for 0, false, no, off; case does not matter."""
     value = text(name).lower()
     if not value:

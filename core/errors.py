@@ -1,0 +1,121 @@
+"""What may be refused: one class per refusal, whose docstring is the sentence that the caller reads.
+
+A docstring's first line is a format string over the keyword arguments: what is so, then what to do next.
+Each door maps these classes once (REST shape, MCP tool error, admin message, `CommandError`).
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+
+class DomainError(Exception):
+    """The request was refused."""
+
+    code: ClassVar[str] = "refused"
+    http_status: ClassVar[int] = 409
+    # Where in the request the refusal points when the door knows no better place.
+    loc: ClassVar[tuple[str, ...]] = ()
+
+    def __init__(self, **data: Any) -> None:
+        template = (type(self).__doc__ or "").strip().split("\n", 1)[0]
+        self.data = data
+        self.message = template.format(**data)
+        super().__init__(self.message)
+
+
+class InvalidInput(DomainError):
+    """The input is invalid.
+
+    `entries` is the list that the wire calls `detail`: dicts with `type`, `loc`, `msg`, `input` and
+    sometimes `ctx`. `loc` is relative to the body or query that was read.
+    """
+
+    code = "invalid"
+    http_status = 422
+
+    def __init__(self, entries: list[dict[str, Any]]) -> None:
+        super().__init__()
+        self.entries = entries
+        self.message = "; ".join(
+            f"{'.'.join(str(part) for part in entry['loc'])}: {entry['msg']}" if entry["loc"] else entry["msg"]
+            for entry in entries
+        )
+        self.args = (self.message,)
+
+
+def invalid(type_: str, loc: tuple[str | int, ...], msg: str, value: Any, **ctx: Any) -> InvalidInput:
+    """One refusal of one field. `value` is echoed as `input`; keep payloads out of it."""
+    entry: dict[str, Any] = {"type": type_, "loc": list(loc), "msg": msg, "input": value}
+    entry["ctx"] = ctx
+    return InvalidInput([entry])
+
+
+class Unauthenticated(DomainError):
+    """Not authenticated: send the header `Authorization: Bearer <agent token>`."""
+
+    code = "not_authenticated"
+    http_status = 401
+
+
+class Forbidden(DomainError):
+    """You may not do this."""
+
+    code = "forbidden"
+    http_status = 403
+
+
+class ScopeMissing(Forbidden):
+    """This token lacks the scope `{scope}`: ask an operator for a token that has it."""
+
+    code = "scope_missing"
+
+
+class CrossOrigin(Forbidden):
+    """This page of another site may not write here: send a bearer token instead of Basic credentials."""
+
+    code = "cross_origin"
+
+
+class NotFound(DomainError):
+    """Not found."""
+
+    code = "not_found"
+    http_status = 404
+
+
+class Conflict(DomainError):
+    """The request does not fit the current state."""
+
+    code = "conflict"
+    http_status = 409
+
+
+class Unavailable(DomainError):
+    """The bus is busy: nothing was changed. Try again in {retry_after_seconds} s, with the same Idempotency-Key if you sent one."""  # noqa: E501
+
+    code = "unavailable"
+    http_status = 503
+
+
+class InFlight(Conflict):
+    """The first call with this Idempotency-Key is still running: repeat it in a moment to read its answer."""
+
+    code = "in_flight"
+
+
+class KeyReused(InvalidInput):
+    """This Idempotency-Key was used with another body: send a new key for a new request."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            [
+                {
+                    "type": "idempotency_key.reused",
+                    "loc": ["header", "Idempotency-Key"],
+                    "msg": "This Idempotency-Key was used with another body: send a new key for a new request.",
+                    "input": None,
+                    "ctx": {},
+                }
+            ]
+        )

@@ -1,0 +1,33 @@
+"""A column that keeps JSON as the text it was accepted as."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from django.db import models
+
+
+def compact_json(value: Any) -> str:
+    """JSON without blanks, not ASCII-escaped; NaN and infinity are a ValueError."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+
+
+class JSONTextField(models.TextField):
+    """JSON in a text column.
+
+    Not `JSONField`: PostgreSQL's jsonb reorders keys and turns 1e300 into an integer of 301 digits that
+    JSON encoders refuse later, so a job that was accepted could not be read again.
+    """
+
+    def from_db_value(self, value: str | None, expression: Any, connection: Any) -> Any:
+        return None if value is None else json.loads(value)
+
+    def get_prep_value(self, value: Any) -> str | None:
+        return None if value is None else compact_json(value)
+
+    def to_python(self, value: Any) -> Any:
+        return value
+
+    def value_to_string(self, obj: models.Model) -> str:
+        return compact_json(self.value_from_object(obj))

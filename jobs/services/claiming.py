@@ -1,0 +1,135 @@
+"""Handing out work: claim by id and claim-next, each one atomic decision.
+
+`docs/decisions/` tells why the locks are as they are.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from datetime import timedelta
+
+from django.db import connection
+from django.db.models import QuerySet
+
+from core.actors import Actor, HeldRole
+from core.clock import iso
+from core.errors import Unavailable
+from core.transactions import write_transaction
+from jobs import queue, transitions
+from jobs.authority import require, state_of
+from jobs.errors import NotDue, OnHold, Overdue, RoleNotHeld, RolePaused
+from jobs.lifecycle import Verb
+from jobs.models import Job
+from jobs.services.limits import lock_agent_when_limited, require_room
+from roles.selectors import require_known
+
+# With several roles the best few of each are looked at unlocked, then the best of them is locked; when
+# others hold them all, more are looked at.
+CANDIDATES = 8
+CANDIDATES_MOST = 2_048
+DEADLINE_SECONDS = 10.0
+
+
+@write_transaction
+def claim(*, job_id: int, actor: Actor, lease_seconds: int | None = None) -> Job:
+    """Take one job by its id."""
+    lock_agent_when_limited(actor)
+    job = transitions.lock(job_id)
+    require(job, Verb.CLAIM, actor)
+    if job.target_role.paused_at is not None:
+        raise RolePaused(
+            role=job.target_role.role_key, reason=job.target_role.pause_reason or "no reason given", **state_of(job)
+        )
+    if job.on_hold:
+        raise OnHold(**state_of(job))
+    if job.is_deferred and job.not_before is not None and job.not_before > job.db_now:
+        raise NotDue(not_before=iso(job.not_before), **state_of(job))
+    if queue.is_overdue(job, job.db_now):
+        raise Overdue(expires_at=iso(job.expires_at), **state_of(job))
+    require_room(job, actor)
+    _take(job, actor, lease_seconds)
+    return job
+
+
+@write_transaction
+def claim_next(
+    *,
+    actor: Actor,
+    role_keys: Sequence[str],
+    labels: Sequence[str] = (),
+    lease_seconds: int | None = None,
+) -> Job:
+    """Take the first job in the claim's order: highest priority, then oldest, then lowest id.
+
+    NothingToClaim is true when it is raised: no job could be claimed at that moment, not merely none
+    that was free of other people's locks.
+    """
+    roles = _wanted_roles(actor, role_keys)
+    lock_agent_when_limited(actor)
+    deadline = time.monotonic() + DEADLINE_SECONDS
+    most = CANDIDATES
+    while time.monotonic() < deadline:
+        job = _pick(actor, roles, labels, most)
+        if job is not None:
+            _take(job, actor, lease_seconds)
+            return job
+        if queue.ripen([role.id for role in roles]):
+            continue
+        # Nothing was free. Either nothing is there, or others hold locks on all of it: some of those
+        # will be claimed, some were only being touched. Waiting for one of them tells which.
+        ids = queue.candidates(actor, roles, labels, 1)
+        if not ids:
+            raise queue.nothing_to_claim(actor, roles, labels)
+        if connection.vendor == "postgresql":
+            transitions.lockable().filter(pk=ids[0]).first()
+        most = min(most * 4, CANDIDATES_MOST)
+    raise Unavailable(retry_after_seconds=1)
+
+
+def _pick(actor: Actor, roles: list[HeldRole], labels: Sequence[str], most: int) -> Job | None:
+    """The first claimable job that nobody else has locked, locked."""
+    if len(roles) == 1:
+        free = queue.claimable(transitions.lockable_now(), actor, roles[0], labels)
+    else:
+        ids = queue.candidates(actor, roles, labels, most)
+        if not ids:
+            return None
+        free = queue.handed_out(transitions.lockable_now()).filter(pk__in=ids)
+    ordered: QuerySet[Job] = free.order_by(*queue.ORDER)
+    return ordered.first()
+
+
+def _take(job: Job, actor: Actor, lease_seconds: int | None) -> None:
+    seconds = lease_seconds or job.target_role.lease_seconds
+    generation = job.lease_generation + 1
+    transitions.move(
+        job,
+        Verb.CLAIM,
+        actor=actor,
+        event_type="task_claimed",
+        payload={
+            "lease_generation": generation,
+            "lease_expires_at": iso(job.db_now + timedelta(seconds=seconds)),
+            "target_role_id": job.target_role_id,
+        },
+        assignee_agent_id=actor.agent_id,
+        last_holder_id=actor.agent_id,
+        lease_generation=generation,
+        lost_session=None,
+        is_deferred=False,
+        progress_percent=None,
+        progress_note=None,
+        progress_at=None,
+        **transitions.lease_columns(now=job.db_now, seconds=seconds, session=actor.session),
+    )
+
+
+def _wanted_roles(actor: Actor, role_keys: Sequence[str]) -> list[HeldRole]:
+    keys = list(dict.fromkeys(role_keys))
+    held = [actor.roles[key] for key in keys if key in actor.roles]
+    if len(held) < len(keys):
+        unknown = require_known(keys, listed=sorted(actor.roles))
+        if not held:
+            raise RoleNotHeld(role=", ".join(unknown), held=", ".join(sorted(actor.roles)) or "none")
+    return held

@@ -1,0 +1,145 @@
+"""Keeping a lease alive: explicit heartbeats, and the signs of life that other calls give."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.db.models import Q, QuerySet
+
+from core.actors import Actor
+from core.clock import DatabaseNow
+from core.transactions import write_transaction
+from jobs import transitions
+from jobs.authority import require
+from jobs.lifecycle import LEASED, Verb
+from jobs.models import Job
+
+# Without an explicit heartbeat a lease is not extended beyond this many terms after the last one.
+IMPLICIT_TERMS = 4
+# A renewal is written when a third of the lease or this much has passed, whichever is less.
+RENEW_AFTER_SECONDS = 20.0
+
+
+@dataclass(frozen=True, slots=True)
+class Holdings:
+    """What the caller's session holds, and what it lost without its doing."""
+
+    leases: list[Job]
+    lost: list[int]
+
+
+@write_transaction
+def heartbeat(
+    *,
+    job_id: int,
+    actor: Actor,
+    lease_generation: int | None = None,
+    progress_percent: int | None = None,
+    note: str | None = None,
+) -> Job:
+    """Extend the lease by a whole term from now; tell of progress when it changed."""
+    job = transitions.lock(job_id)
+    require(job, Verb.HEARTBEAT, actor, lease_generation=lease_generation)
+    columns: dict[str, Any] = {}
+    if job.state in LEASED:
+        columns = transitions.lease_columns(
+            now=job.db_now, seconds=_term(job), session=actor.session or job.lease_session
+        )
+    progress = {
+        name: value
+        for name, value in (("progress_percent", progress_percent), ("progress_note", note))
+        if value is not None and value != getattr(job, name)
+    }
+    if progress:
+        columns |= progress | {"progress_at": job.db_now}
+        payload = {
+            "progress_percent": columns.get("progress_percent", job.progress_percent),
+            "note": columns.get("progress_note", job.progress_note),
+        }
+        transitions.amend(job, actor=actor, event_type="task_progress", payload=payload, **columns)
+    elif columns:
+        transitions.amend(job, actor=actor, event_type=None, **columns)
+    return job
+
+
+def agent_heartbeat(*, actor: Actor) -> Holdings:
+    """Extend every lease that the caller's session holds; without a session, none (their holders are unknown)."""
+    if not actor.session:
+        return Holdings(leases=[], lost=[])
+    _extend_session(actor=actor)
+    held = Job.objects.filter(
+        assignee_agent_id=actor.agent_id, lease_session=actor.session, status__in=sorted(LEASED)
+    ).order_by("id")
+    lost = Job.objects.filter(last_holder_id=actor.agent_id, lost_session=actor.session).order_by("id")
+    return Holdings(leases=list(_slim(held)), lost=list(lost.values_list("pk", flat=True)))
+
+
+@write_transaction
+def _extend_session(*, actor: Actor) -> None:
+    held = transitions.lockable().filter(
+        assignee_agent_id=actor.agent_id, lease_session=actor.session, status__in=sorted(LEASED)
+    )
+    for job in held.order_by("id"):
+        lease = transitions.lease_columns(now=job.db_now, seconds=_term(job), session=actor.session)
+        transitions.amend(job, actor=actor, event_type=None, **lease)
+
+
+def sign_of_life(*, actor: Actor, job_id: int | None = None) -> None:
+    """After an accepted call: renew the named job's lease if the caller holds it, and its session's leases.
+
+    Call it never for a refused call, nor for listing, claim-next and polling: a worker that was restarted
+    with the same token and polls must not keep its dead predecessor's job alive.
+    """
+    if not actor.is_agent or (job_id is None and not actor.session):
+        return
+    # Looked at without a lock first: most calls have nothing to renew.
+    jobs = _slim(_held_by(actor, job_id)).annotate(db_now=DatabaseNow())
+    due = [job.pk for job in jobs if _renewal(job, job.db_now) is not None]
+    if due:
+        _renew(job_ids=due, actor=actor, job_id=job_id)
+
+
+@write_transaction
+def _renew(*, job_ids: list[int], actor: Actor, job_id: int | None) -> None:
+    # Whoever has a row locked now is changing it: that is a verb, and it settles the lease itself.
+    held = transitions.lockable_now().filter(pk__in=job_ids) & _held_by(actor, job_id)
+    for job in held.order_by("id"):
+        until = _renewal(job, job.db_now)
+        if until is not None:
+            transitions.renew(job, lease_expires_at=until)
+
+
+def _held_by(actor: Actor, job_id: int | None) -> QuerySet[Job]:
+    """The leased jobs to which this call is a sign of life."""
+    named = Q(pk=job_id)
+    if actor.session:
+        # The same token in another process is not the holder.
+        named &= Q(lease_session__isnull=True) | Q(lease_session=actor.session)
+        named |= Q(lease_session=actor.session)
+    return Job.objects.filter(named, assignee_agent_id=actor.agent_id, status__in=sorted(LEASED))
+
+
+def _renewal(job: Job, now: datetime) -> datetime | None:
+    """Until when the lease should run after a sign of life now; None when that is not worth a write."""
+    term = _term(job)
+    if job.lease_expires_at is None or job.lease_heartbeat_at is None:
+        return None
+    renewed_at = job.lease_expires_at - timedelta(seconds=term)
+    if now - renewed_at < timedelta(seconds=min(term / 3, RENEW_AFTER_SECONDS)):
+        return None
+    until = min(
+        now + timedelta(seconds=term), job.lease_heartbeat_at + timedelta(seconds=IMPLICIT_TERMS * term)
+    )
+    return until if until > job.lease_expires_at else None
+
+
+def _term(job: Job) -> int:
+    return job.lease_seconds or job.target_role.lease_seconds
+
+
+def _slim(jobs: QuerySet[Job]) -> QuerySet[Job]:
+    return jobs.only(
+        "id", "status", "lease_generation", "lease_seconds", "lease_expires_at", "lease_heartbeat_at", "target_role_id"
+    )

@@ -1,0 +1,136 @@
+"""The sweep: takes back what expired, cancels what lapsed, forgets old idempotency keys.
+
+It holds no lock that can go stale: each row is decided again under its own lock, in its own transaction,
+so any number of sweeps may run at once and one bad row stops nobody.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from django.db.models import QuerySet
+
+from core.actors import SYSTEM
+from core.clock import DatabaseNow, iso
+from core.idempotency import forget_old_keys
+from core.transactions import write_transaction
+from jobs import transitions
+from jobs.authority import owner_of
+from jobs.lifecycle import LEASED, OPEN, Status, Verb
+from jobs.models import Job
+
+logger = logging.getLogger(__name__)
+
+BATCH = 500
+
+
+@dataclass(slots=True)
+class SweepReport:
+    """What one sweep did: ids of the jobs it moved, how many keys it forgot, and ids it could not move."""
+
+    expired: list[int] = field(default_factory=list)
+    lapsed: list[int] = field(default_factory=list)
+    forgotten_keys: int = 0
+    errors: list[int] = field(default_factory=list)
+
+    @property
+    def did_something(self) -> bool:
+        return bool(self.expired or self.lapsed or self.errors)
+
+
+def sweep_once() -> SweepReport:
+    """Run one sweep over everything that is due now."""
+    report = SweepReport()
+    report.expired = _each(_expired(), expire, report.errors)
+    report.lapsed = _each(_overdue(), lapse, report.errors)
+    report.forgotten_keys = forget_old_keys()
+    return report
+
+
+@write_transaction
+def expire(*, job_id: int) -> bool:
+    """Take a job back whose lease ran out; False when that is no longer so."""
+    # A completion or a heartbeat may have slipped in since the look: decided again under the lock.
+    # A row that somebody has locked right now is being written by its holder, or by another sweep.
+    job = _expired(transitions.lockable_now()).filter(pk=job_id).first()
+    if job is None:
+        return False
+    count = job.lease_expiry_count + 1
+    payload = {
+        "lease_generation": job.lease_generation,
+        "holder": owner_of(job),
+        "lease_expired_at": iso(job.lease_expires_at),
+        "lease_expiry_count": count,
+    }
+    if count > job.target_role.max_lease_expiries:
+        reason = (
+            f"The lease expired {count} times; the role {job.target_role.role_key} allows "
+            f"{job.target_role.max_lease_expiries}. Last holder: {owner_of(job)}."
+        )
+        transitions.move(
+            job,
+            Verb.EXPIRE,
+            actor=SYSTEM,
+            event_type="task_failed",
+            payload=payload | {"failure_reason": reason},
+            reason=reason,
+            target=Status.FAILED,
+            assignee_agent_id=None,
+            lease_generation=job.lease_generation + 1,
+            lease_expiry_count=count,
+        )
+    else:
+        transitions.move(
+            job,
+            Verb.EXPIRE,
+            actor=SYSTEM,
+            event_type="task_lease_expired",
+            payload=payload,
+            lease_expiry_count=count,
+        )
+    return True
+
+
+@write_transaction
+def lapse(*, job_id: int) -> bool:
+    """Cancel a job that nobody claimed before its `expires_at`; False when that is no longer so."""
+    job = _overdue(transitions.lockable_now()).filter(pk=job_id).first()
+    if job is None:
+        return False
+    transitions.move(
+        job,
+        Verb.LAPSE,
+        actor=SYSTEM,
+        event_type="task_expired",
+        payload={"expires_at": iso(job.expires_at)},
+        reason=f"Nobody claimed it before {iso(job.expires_at)}.",
+    )
+    return True
+
+
+def _expired(jobs: QuerySet[Job] | None = None) -> QuerySet[Job]:
+    found = Job.objects.all() if jobs is None else jobs
+    return found.filter(status__in=sorted(LEASED), lease_expires_at__lte=DatabaseNow())
+
+
+def _overdue(jobs: QuerySet[Job] | None = None) -> QuerySet[Job]:
+    found = Job.objects.all() if jobs is None else jobs
+    return found.filter(status__in=sorted(OPEN), expires_at__lte=DatabaseNow(), lease_generation=0)
+
+
+def _each(due: QuerySet[Job], verb: Callable[..., bool], errors: list[int]) -> list[int]:
+    """Apply a verb to each due job, in ascending id; those that fail are logged and passed over."""
+    done: list[int] = []
+    after = 0
+    while ids := list(due.filter(pk__gt=after).order_by("pk").values_list("pk", flat=True)[:BATCH]):
+        after = ids[-1]
+        for job_id in ids:
+            try:
+                if verb(job_id=job_id):
+                    done.append(job_id)
+            except Exception:
+                logger.exception("sweep_failed", extra={"verb": verb.__name__, "job_id": job_id})
+                errors.append(job_id)
+    return done

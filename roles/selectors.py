@@ -1,0 +1,42 @@
+"""Reading roles."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from django.db.models import QuerySet
+
+from core.errors import invalid
+from roles.models import Role
+
+
+def active_roles() -> QuerySet[Role]:
+    return Role.objects.filter(is_deleted=False).order_by("role_key")
+
+
+def active_role(role_key: str, *, loc: tuple[str | int, ...]) -> Role:
+    """The active role of this key; InvalidInput at `loc`, which lists the active ones, when there is none."""
+    role = Role.objects.filter(role_key=role_key, is_deleted=False).first()
+    if role is None:
+        raise _unknown(role_key, loc, listed=list(active_roles().values_list("role_key", flat=True)))
+    return role
+
+
+def require_known(
+    role_keys: Sequence[str], *, listed: Sequence[str], loc: tuple[str | int, ...] = ("target_role_key",)
+) -> list[str]:
+    """The keys that are not among `listed`, all of them active roles; InvalidInput for the first that is no role."""
+    known = set(Role.objects.filter(role_key__in=role_keys, is_deleted=False).values_list("role_key", flat=True))
+    for key in role_keys:
+        if key not in known:
+            raise _unknown(key, loc, listed=listed)
+    return [key for key in role_keys if key not in listed]
+
+
+def _unknown(role_key: str, loc: tuple[str | int, ...], *, listed: Sequence[str]) -> Exception:
+    return invalid(
+        "target_role.invalid",
+        loc,
+        f"Target role is invalid: Available roles: {', '.join(listed) or 'none'}.",
+        role_key,
+    )

@@ -1,4 +1,4 @@
-"""System checks of the installation: combinations of settings that are each allowed but do not work together."""
+"""System checks of the installation: settings that are each allowed but do not work together."""
 
 import stat
 from collections.abc import Sequence

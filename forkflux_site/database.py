@@ -64,8 +64,8 @@ def database_from_environment(*, threads: int) -> dict[str, Any]:
     # What the URL holds is not repeated in the messages: it may be a password.
     if not mark or scheme.lower() not in _ACCEPTED:
         raise ImproperlyConfigured(
-            f"DATABASE_URL begins with {scheme[:20] if mark else 'no scheme'!r}; allowed is a URL that begins "
-            f"with one of: {', '.join(name + '://' for name in _ACCEPTED)}."
+            f"DATABASE_URL begins with {scheme[:20] if mark else 'no scheme'!r}; allowed is a URL that "
+            f"begins with one of: {', '.join(name + '://' for name in _ACCEPTED)}."
         )
     kind = _ALIASES.get(scheme.lower(), scheme.lower())
     if kind == "sqlite" and rest and not rest.startswith(("/", _IN_MEMORY)):
@@ -74,13 +74,13 @@ def database_from_environment(*, threads: int) -> dict[str, Any]:
             "or sqlite:////absolute/file.db."
         )
     try:
-        parsed = dict(dj_database_url.parse(f"{kind}://{rest}"))
+        parsed: dict[str, Any] = {**dj_database_url.parse(f"{kind}://{rest}")}
     except ValueError as error:
         raise ImproperlyConfigured(
             "DATABASE_URL cannot be read as a URL; special characters in user and password must be "
             "percent-encoded."
         ) from error
-    options = dict(parsed.pop("OPTIONS", None) or {})
+    options: dict[str, Any] = parsed.pop("OPTIONS", {})
     if kind == "sqlite":
         name = str(parsed["NAME"])
         return _sqlite(name if name == _IN_MEMORY else str(Path(name).absolute()), options)
@@ -130,7 +130,7 @@ def _postgresql(parsed: dict[str, Any], options: dict[str, Any], *, threads: int
     options["options"] = f"{switches} {options.get('options', '')}".strip()
     options.setdefault("connect_timeout", 5)
     options.setdefault("application_name", "forkflux")
-    if env.boolean("FORKFLUX_PREPARED_STATEMENTS", True):
+    if env.boolean("FORKFLUX_PREPARED_STATEMENTS", default=True):
         # The server plans a statement once per connection instead of at each call. Only statements whose
         # values travel apart from their text can be prepared, hence the binding on the server's side.
         # A pooler between here and the server that hands a connection to another client after each

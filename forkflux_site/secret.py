@@ -61,8 +61,8 @@ def kept_key(database_file: Path) -> str:
         ) from error
     if len(key) < _LEAST_LENGTH:
         raise ImproperlyConfigured(
-            f"The secret key file {path} holds {len(key)} characters, fewer than {_LEAST_LENGTH}; remove it and "
-            "a new one is made (people then have to sign in again)."
+            f"The secret key file {path} holds {len(key)} characters, fewer than {_LEAST_LENGTH}; "
+            "remove it and a new one is made (people then have to sign in again)."
         )
     return key
 
@@ -85,7 +85,7 @@ def _make(path: Path) -> None:
             # A file system without hard links: fall back to a create that fails if it is there already.
             _copy_exclusively(Path(temporary), path)
     finally:
-        os.unlink(temporary)
+        Path(temporary).unlink()
 
 
 def _copy_exclusively(source: Path, path: Path) -> None:

@@ -12,18 +12,19 @@ from forkflux_site.secret import secret_key
 BASE_DIR = Path(__file__).resolve().parent.parent
 
 # --- Where it serves, and for whom -----------------------------------------------------------------
-DEBUG = env.boolean("DEBUG", False)
+DEBUG = env.boolean("DEBUG", default=False)
 FORKFLUX_HOST = env.text("FORKFLUX_HOST", "127.0.0.1")
 FORKFLUX_THREADS = env.integer("FORKFLUX_THREADS", 8, low=1, high=256)
 FORKFLUX_QUEUE_MAX = env.integer("FORKFLUX_QUEUE_MAX", 256, low=1, high=65_536)
 FORKFLUX_BODY_LEAST_BYTES_PER_SECOND = env.integer(
     "FORKFLUX_BODY_LEAST_BYTES_PER_SECOND", 1_024, low=1, high=1_048_576
 )
+FORKFLUX_BODY_GRACE_SECONDS = env.seconds("FORKFLUX_BODY_GRACE_SECONDS", 5, low=0.05, high=3_600)
 FORKFLUX_BODY_SECONDS = env.seconds("FORKFLUX_BODY_SECONDS", 60, low=0.05, high=3_600)
 ALLOWED_HOSTS = env.items("ALLOWED_HOSTS", ("localhost", "127.0.0.1", "[::1]"))
 CSRF_TRUSTED_ORIGINS = env.items("CSRF_TRUSTED_ORIGINS")
 # Only a proxy that sets X-Forwarded-Proto itself, on every request, may be believed about it.
-if env.boolean("FORKFLUX_BEHIND_TLS_PROXY", False):
+if env.boolean("FORKFLUX_BEHIND_TLS_PROXY", default=False):
     SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
     SESSION_COOKIE_SECURE = True
     CSRF_COOKIE_SECURE = True

@@ -1,4 +1,4 @@
-"""A whole ForkFlux in a test: a database of its own, driven by the real `forkflux` command in real processes."""
+"""A whole ForkFlux in a test: a database of its own, driven by the real `forkflux` command in processes."""
 
 from __future__ import annotations
 
@@ -263,7 +263,7 @@ class Server:
 
 
 def clean_environment() -> None:
-    """Remove what the developer's shell says to ForkFlux from this process's environment: tests say it themselves."""
+    """Remove what the developer's shell says to ForkFlux from the environment: tests say it themselves."""
     ours = (
         "FORKFLUX_",
         "SECRET_KEY",

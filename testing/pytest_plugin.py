@@ -1,7 +1,7 @@
 """What every test run has: a database of the asked kind, rounds, and fixtures for real servers.
 
-Loaded by `-p` in pyproject.toml, because DATABASE_URL must stand before Django's settings are read, and that is
-before the first conftest.py.
+Loaded by `-p` in pyproject.toml, because DATABASE_URL must stand before Django's settings are read, and that
+is before the first conftest.py.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.fixture(scope="session")
 def django_db_modify_db_settings(django_db_modify_db_settings_parallel_suffix: None) -> None:
-    """SQLite in a file, as it is served: in memory there is no WAL, and threads meet locks that no file has."""
+    """SQLite in a file, as it is served: in memory there is no WAL, and threads meet other locks."""
     from django.db import connections
 
     connection = connections["default"]
@@ -98,7 +98,7 @@ def django_db_modify_db_settings(django_db_modify_db_settings_parallel_suffix: N
 
 @pytest.fixture(scope="session")
 def rounds() -> Callable[..., int]:
-    """`rounds(small, full)`: how often a race is run; `full` with FORKFLUX_SOAK=1 (`make soak`), else `small`."""
+    """`rounds(small, full)`: how often a race is run; `full` with FORKFLUX_SOAK=1, else `small`."""
     soak = os.environ.get("FORKFLUX_SOAK", "") == "1"
 
     def choose(small: int = 2, full: int = 20) -> int:

@@ -1,6 +1,10 @@
 """Registers the wiring as an app, so that its commands and checks are found."""
 
+from typing import Any
+
 from django.apps import AppConfig
+from django.db import connections
+from django.db.models.signals import pre_migrate
 
 
 class ForkfluxSiteConfig(AppConfig):
@@ -12,3 +16,15 @@ class ForkfluxSiteConfig(AppConfig):
 
     def ready(self) -> None:
         from forkflux_site import checks  # noqa: F401 - registers itself on import
+
+        pre_migrate.connect(_refuse_original, sender=self)
+
+
+def _refuse_original(*, using: str, **_: Any) -> None:
+    """Stop `migrate`, by whatever way it was called, before it makes its first table."""
+    from forkflux_site.original import refuse_original_tables
+
+    connection = connections[using]
+    refuse_original_tables(
+        set(connection.introspection.table_names()), where=f"database {connection.settings_dict['NAME']}"
+    )

@@ -75,6 +75,9 @@ def logging_from_environment() -> dict[str, Any]:
         "loggers": {
             # Its own handlers are dropped so that each line is written once, in our form.
             "django": {"handlers": [], "level": level, "propagate": True},
+            "gunicorn.error": {"handlers": [], "level": level, "propagate": True},
+            # A 404 for an empty queue is an answer, not a warning: one line for each would hide the errors.
+            "django.request": {"level": "ERROR" if level == "WARNING" else level},
             # At DEBUG it writes every statement with its values: payloads and token hashes.
             "django.db.backends": {"level": "WARNING" if level == "DEBUG" else level},
         },

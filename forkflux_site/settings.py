@@ -42,6 +42,7 @@ SQLITE_FILE = (
 SECRET_KEY = secret_key(SQLITE_FILE, required=DATABASES["default"]["ENGINE"] != SQLITE)
 
 # --- Apps and the way of a request -----------------------------------------------------------------
+FORKFLUX_APPS = ["core", "events", "roles", "agents", "jobs", "artifacts", "forkflux_site"]
 INSTALLED_APPS = [
     "django.contrib.auth",
     "django.contrib.contenttypes",
@@ -52,13 +53,7 @@ INSTALLED_APPS = [
     "django_filters",
     "drf_spectacular",
     "drf_spectacular_sidecar",
-    "core",
-    "events",
-    "roles",
-    "agents",
-    "jobs",
-    "artifacts",
-    "forkflux_site",
+    *FORKFLUX_APPS,
 ]
 MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",

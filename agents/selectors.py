@@ -15,9 +15,7 @@ from core.actors import Actor, ActorKind, HeldRole
 from core.clock import NOW_SQL, as_datetime
 from roles.models import Role
 
-_TOKEN, _AGENT, _ROLE, _HELD = (
-    model._meta.db_table for model in (AgentToken, Agent, Role, AgentRole)
-)
+_TOKEN, _AGENT, _ROLE, _HELD = (model._meta.db_table for model in (AgentToken, Agent, Role, AgentRole))
 
 # One statement: the token, its agent, the database's time, and a row for each role the agent may act in.
 _IDENTITY = f"""
@@ -79,7 +77,9 @@ def _identity(sql: str, parameter: str, session: str | None) -> Identity | None:
         return None
     now, agent_id, name, label, family, is_active, token_id, scopes, expires, revoked, used = rows[0][:11]
     roles = {
-        row[12]: HeldRole(id=row[11], key=row[12], label=row[13], has_limit=row[14] is not None, is_open=bool(row[15]))
+        row[12]: HeldRole(
+            id=row[11], key=row[12], label=row[13], has_limit=row[14] is not None, is_open=bool(row[15])
+        )
         for row in rows
         if row[11] is not None
     }

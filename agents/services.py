@@ -51,9 +51,7 @@ def register_agent(
     tool_family: str | None = None,
 ) -> tuple[Agent, IssuedToken]:
     """A new agent with its roles and its first token; InvalidInput for a role that does not exist."""
-    roles = [
-        active_role(key, loc=("roles", number)) for number, key in enumerate(dict.fromkeys(role_keys))
-    ]
+    roles = [active_role(key, loc=("roles", number)) for number, key in enumerate(dict.fromkeys(role_keys))]
     moment = database_moment()
     agent = _insert(agent_label, tool_family, moment.now)
     AgentRole.objects.bulk_create([AgentRole(agent=agent, role=role) for role in roles])
@@ -111,6 +109,15 @@ def write_presence(*, agent_id: int, token_id: int, now: datetime, older_than: d
     stale = Q(last_used_at__isnull=True) | Q(last_used_at__lt=older_than)
     if AgentToken.objects.filter(stale, pk=token_id).update(last_used_at=now):
         Agent.objects.filter(pk=agent_id).update(last_seen_at=now)
+
+
+@write_transaction
+def report_state(*, actor: Actor, state: str | None, note: str | None) -> None:
+    """What an agent says of itself, which is presence and not an event. None leaves a field as it is."""
+    said = {"reported_state": state, "status_line": note}
+    fields = {name: value for name, value in said.items() if value is not None}
+    if fields:
+        Agent.objects.filter(pk=actor.agent_id).update(**fields)
 
 
 def _agent(name: str) -> Agent:

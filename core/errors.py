@@ -38,17 +38,21 @@ class InvalidInput(DomainError):
         super().__init__()
         self.entries = entries
         self.message = "; ".join(
-            f"{'.'.join(str(part) for part in entry['loc'])}: {entry['msg']}" if entry["loc"] else entry["msg"]
+            f"{'.'.join(str(part) for part in entry['loc'])}: {entry['msg']}"
+            if entry["loc"]
+            else entry["msg"]
             for entry in entries
         )
         self.args = (self.message,)
 
 
 def invalid(type_: str, loc: tuple[str | int, ...], msg: str, value: Any, **ctx: Any) -> InvalidInput:
-    """One refusal of one field. `value` is echoed as `input`; keep payloads out of it."""
-    entry: dict[str, Any] = {"type": type_, "loc": list(loc), "msg": msg, "input": value}
-    entry["ctx"] = ctx
-    return InvalidInput([entry])
+    """One refusal of one field by a rule of the domain, with the reference's five keys in its order.
+
+    `loc` is relative to the body or query: the door knows which it read. `value` is echoed as `input`;
+    keep payloads out of it.
+    """
+    return InvalidInput([{"loc": list(loc), "msg": msg, "type": type_, "input": value, "ctx": ctx}])
 
 
 class Unauthenticated(DomainError):

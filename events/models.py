@@ -41,7 +41,9 @@ class Event(models.Model):
 
     class Meta:
         constraints = [
-            models.UniqueConstraint(fields=["stream", "sequence"], name="event_sequence_is_unique_in_its_stream"),
+            models.UniqueConstraint(
+                fields=["stream", "sequence"], name="event_sequence_is_unique_in_its_stream"
+            ),
         ]
         indexes = [
             models.Index(fields=["epoch", "feed_tx", "id"], name="event_feed_order"),

@@ -109,9 +109,7 @@ def record(
         event_type=event_type,
         payload=payload,
     )
-    StreamHead.objects.filter(pk=stream).update(
-        sequence=head.sequence, hash=head.hash, feed_tx=head.feed_tx
-    )
+    StreamHead.objects.filter(pk=stream).update(sequence=head.sequence, hash=head.hash, feed_tx=head.feed_tx)
 
 
 def stream_name(noun: models.Model) -> str:

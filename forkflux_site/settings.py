@@ -41,6 +41,9 @@ SQLITE_FILE = (
 )
 SECRET_KEY = secret_key(SQLITE_FILE, required=DATABASES["default"]["ENGINE"] != SQLITE)
 
+# Accepted by `GET /mcp/agents/roles` only, for services that are no agent; None: never accepted.
+SHARED_API_KEY = env.secret("SHARED_API_KEY")
+
 # --- Apps and the way of a request -----------------------------------------------------------------
 FORKFLUX_APPS = ["core", "events", "roles", "agents", "jobs", "artifacts", "forkflux_site"]
 INSTALLED_APPS = [
@@ -56,6 +59,7 @@ INSTALLED_APPS = [
     *FORKFLUX_APPS,
 ]
 MIDDLEWARE = [
+    "core.api.middleware.TrailingSlashMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",

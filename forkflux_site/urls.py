@@ -1,5 +1,13 @@
 """Which address leads to which door."""
 
-from django.urls import URLPattern, URLResolver
+from django.urls import URLPattern, URLResolver, include, path
 
-urlpatterns: list[URLPattern | URLResolver] = []
+urlpatterns: list[URLPattern | URLResolver] = [
+    path("api/v1/", include("core.api.urls")),
+    path("api/v1/mcp/", include("agents.api.urls")),
+    path("api/v1/mcp/", include("jobs.api.urls")),
+]
+
+handler400 = "core.api.errors.bad_request"
+handler404 = "core.api.errors.not_found"
+handler500 = "core.api.errors.server_error"

@@ -60,9 +60,7 @@ def require(job: Job, verb: Verb, actor: Actor, *, lease_generation: int | None 
     if mine & set(arrow.who):
         return
     if Who.HOLDER in arrow.who or Who.LAST_HOLDER in arrow.who:
-        raise NotHolder(
-            owner=owner_of(job), verb=str(verb), advice=advice_from(job.state), **state_of(job)
-        )
+        raise NotHolder(owner=owner_of(job), verb=str(verb), advice=advice_from(job.state), **state_of(job))
     raise WrongStatus(verb=str(verb), advice=advice_from(job.state), **state_of(job))
 
 
@@ -70,7 +68,9 @@ def _refuse_stale_holder(job: Job, verb: Verb, actor: Actor, lease_generation: i
     """A holder whose lease was lost must learn that, whatever became of the job since."""
     held_by_me = job.state in HELD and job.assignee_agent_id == actor.agent_id
     names_old_lease = lease_generation is not None and lease_generation != job.lease_generation
-    if job.state is Status.CANCELLED and (lease_generation is not None or job.last_holder_id == actor.agent_id):
+    if job.state is Status.CANCELLED and (
+        lease_generation is not None or job.last_holder_id == actor.agent_id
+    ):
         raise _cancelled(job)
     # Two processes may share a token: the one that claimed and the one that calls are told apart by session.
     other_session = bool(
@@ -78,18 +78,21 @@ def _refuse_stale_holder(job: Job, verb: Verb, actor: Actor, lease_generation: i
     )
     back_on_the_board = job.state in OPEN and job.last_holder_id == actor.agent_id
     if names_old_lease or other_session or (back_on_the_board and verb is not Verb.UPDATE):
-        if job.state in OPEN:
-            advice = "Nobody holds it: claim it by id again to go on."
-        elif held_by_me:
-            advice = "Another process of yours holds it now: leave it to that one, or claim other work."
-        else:
-            advice = "Claim other work."
-        raise LeaseLost(owner=owner_of(job), advice=advice, **state_of(job))
+        raise lease_lost(job, held_by_me=held_by_me)
 
 
-def _refuse_stranger(
-    job: Job, verb: Verb, actor: Actor, mine: frozenset[Who], may: set[Who]
-) -> None:
+def lease_lost(job: Job, *, held_by_me: bool) -> LeaseLost:
+    """The refusal for a claim that no longer stands, with what its former holder can do."""
+    if job.state in OPEN:
+        advice = "Nobody holds it: claim it by id again to go on."
+    elif held_by_me:
+        advice = "A later claim of yours holds it: leave it to the process that made that one."
+    else:
+        advice = "Claim other work."
+    return LeaseLost(owner=owner_of(job), advice=advice, **state_of(job))
+
+
+def _refuse_stranger(job: Job, verb: Verb, actor: Actor, mine: frozenset[Who], may: set[Who]) -> None:
     if actor.is_person:
         if Who.PERSON not in may:
             raise Forbidden()

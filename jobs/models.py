@@ -36,7 +36,9 @@ class Job(models.Model):
     version = models.PositiveIntegerField(default=1)  # of the content that `update` changes
 
     target_role = models.ForeignKey(Role, on_delete=models.PROTECT, related_name="jobs")
-    source_agent = models.ForeignKey(Agent, null=True, on_delete=models.PROTECT, related_name="published_jobs")
+    source_agent = models.ForeignKey(
+        Agent, null=True, on_delete=models.PROTECT, related_name="published_jobs"
+    )
     source_name = models.CharField(max_length=255)  # who published, also when it was a person
     assignee_agent = models.ForeignKey(Agent, null=True, on_delete=models.PROTECT, related_name="held_jobs")
     # Who held it last. Tells a worker that comes back late from one that never had the job.
@@ -91,6 +93,8 @@ class Job(models.Model):
     # Filled by the statement that locked the row: the database's clock and transaction.
     db_now: datetime
     db_transaction: int
+    # Filled by the writer: where the job was before its last change.
+    previous_status: str
 
     class Meta:
         constraints = [
@@ -98,7 +102,8 @@ class Job(models.Model):
                 condition=Q(status__in=[str(status) for status in Status]), name="job_status_is_known"
             ),
             models.CheckConstraint(
-                condition=Q(priority__in=[int(priority) for priority in Priority]), name="job_priority_is_known"
+                condition=Q(priority__in=[int(priority) for priority in Priority]),
+                name="job_priority_is_known",
             ),
             models.CheckConstraint(
                 condition=~Q(status__in=sorted(OPEN)) | Q(assignee_agent__isnull=True),
@@ -135,7 +140,8 @@ class Job(models.Model):
                 name="job_completed_has_its_time",
             ),
             models.CheckConstraint(
-                condition=~Q(status=Status.FAILED) | Q(failed_at__isnull=False), name="job_failed_has_its_time"
+                condition=~Q(status=Status.FAILED) | Q(failed_at__isnull=False),
+                name="job_failed_has_its_time",
             ),
             models.CheckConstraint(
                 condition=~Q(status=Status.BLOCKED) | Q(blocked_at__isnull=False),
@@ -169,7 +175,9 @@ class Job(models.Model):
                 condition=Q(is_deferred=False) | Q(not_before__isnull=False),
                 name="job_deferred_says_until_when",
             ),
-            models.CheckConstraint(condition=Q(retry_count__lte=F("max_retries")), name="job_retries_within_budget"),
+            models.CheckConstraint(
+                condition=Q(retry_count__lte=F("max_retries")), name="job_retries_within_budget"
+            ),
         ]
         indexes = [
             # Exactly the claim's order; a claim reads its first live entry.

@@ -37,9 +37,7 @@ def is_overdue(job: Job, now: datetime) -> bool:
     return job.expires_at is not None and job.expires_at <= now and job.lease_generation == 0
 
 
-def claimable(
-    jobs: QuerySet[Job], actor: Actor, role: HeldRole, labels: Sequence[str] = ()
-) -> QuerySet[Job]:
+def claimable(jobs: QuerySet[Job], actor: Actor, role: HeldRole, labels: Sequence[str] = ()) -> QuerySet[Job]:
     """Those of the jobs that this agent can claim in this role now. Empty while a job of the role waits to ripen."""
     found = handed_out(jobs).filter(
         Exists(_open_to(actor, role)), ~Exists(_ripe([role.id])), target_role_id=role.id
@@ -88,7 +86,9 @@ def nothing_to_claim(actor: Actor, roles: Sequence[HeldRole], labels: Sequence[s
     if handed_out(waiting).exists():
         return NothingToClaim(reason="at_capacity", retry_after_seconds=RETRY_AFTER_SECONDS)
     deferred = waiting.filter(status=Status.PUBLISHED, is_deferred=True, on_hold=False)
-    next_due = deferred.order_by("not_before").annotate(db_now=DatabaseNow()).values_list("not_before", "db_now")
+    next_due = (
+        deferred.order_by("not_before").annotate(db_now=DatabaseNow()).values_list("not_before", "db_now")
+    )
     if (row := next_due.first()) is not None:
         seconds = (row[0] - as_datetime(row[1])).total_seconds()
         return NothingToClaim(reason="not_due", retry_after_seconds=max(1, round(seconds)))

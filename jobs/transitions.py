@@ -164,6 +164,7 @@ def _write(
     job: Job, changes: dict[str, Any], *, actor: Actor, event_type: str | None, payload: dict[str, Any]
 ) -> None:
     previous, generation = job.status, job.lease_generation
+    job.previous_status = previous
     for column, value in changes.items():
         setattr(job, column, value)
     if event_type is not None:

@@ -26,7 +26,9 @@ def require_known(
     role_keys: Sequence[str], *, listed: Sequence[str], loc: tuple[str | int, ...] = ("target_role_key",)
 ) -> list[str]:
     """The keys that are not among `listed`, all of them active roles; InvalidInput for the first that is no role."""
-    known = set(Role.objects.filter(role_key__in=role_keys, is_deleted=False).values_list("role_key", flat=True))
+    known = set(
+        Role.objects.filter(role_key__in=role_keys, is_deleted=False).values_list("role_key", flat=True)
+    )
     for key in role_keys:
         if key not in known:
             raise _unknown(key, loc, listed=listed)

@@ -29,9 +29,7 @@ def block(
 
 
 @write_transaction
-def unblock(
-    *, job_id: int, actor: Actor, unblock_reason: str, lease_generation: int | None = None
-) -> Job:
+def unblock(*, job_id: int, actor: Actor, unblock_reason: str, lease_generation: int | None = None) -> Job:
     """Answer a blocked job. A lease opens, so that a holder who is gone loses the job."""
     job = transitions.lock(job_id)
     require(job, Verb.UNBLOCK, actor, lease_generation=lease_generation)

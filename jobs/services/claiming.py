@@ -39,7 +39,9 @@ def claim(*, job_id: int, actor: Actor, lease_seconds: int | None = None) -> Job
     require(job, Verb.CLAIM, actor)
     if job.target_role.paused_at is not None:
         raise RolePaused(
-            role=job.target_role.role_key, reason=job.target_role.pause_reason or "no reason given", **state_of(job)
+            role=job.target_role.role_key,
+            reason=job.target_role.pause_reason or "no reason given",
+            **state_of(job),
         )
     if job.on_hold:
         raise OnHold(**state_of(job))

@@ -66,9 +66,7 @@ def restart(*, job_id: int, actor: Actor, lease_seconds: int | None = None) -> J
     job = transitions.lock(job_id)
     require(job, Verb.RESTART, actor)
     if job.retry_count >= job.max_retries:
-        raise RetryBudgetUsed(
-            retry_count=job.retry_count, max_retries=job.max_retries, **state_of(job)
-        )
+        raise RetryBudgetUsed(retry_count=job.retry_count, max_retries=job.max_retries, **state_of(job))
     require_room(job, actor)
     retry_count = job.retry_count + 1
     seconds = lease_seconds or job.target_role.lease_seconds

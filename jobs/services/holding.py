@@ -25,6 +25,7 @@ def unhold(*, job_id: int, actor: Actor, reason: str | None = None) -> Job:
 def _set(job_id: int, actor: Actor, verb: Verb, *, on_hold: bool, reason: str | None) -> Job:
     job = transitions.lock(job_id)
     require(job, verb, actor)
+    job.previous_status = job.status
     if job.on_hold != on_hold:
         transitions.amend(
             job,

@@ -141,5 +141,11 @@ def _term(job: Job) -> int:
 
 def _slim(jobs: QuerySet[Job]) -> QuerySet[Job]:
     return jobs.only(
-        "id", "status", "lease_generation", "lease_seconds", "lease_expires_at", "lease_heartbeat_at", "target_role_id"
+        "id",
+        "status",
+        "lease_generation",
+        "lease_seconds",
+        "lease_expires_at",
+        "lease_heartbeat_at",
+        "target_role_id",
     )

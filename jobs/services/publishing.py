@@ -48,7 +48,9 @@ def publish(
         raise NotYetPossible(what="routing_rules", field="routing_rules")
     moment = database_moment()
     if expires_at is not None and expires_at <= moment.now:
-        raise invalid("value_error", ("expires_at",), "Value error, expires_at must be in the future", str(expires_at))
+        raise invalid(
+            "value_error", ("expires_at",), "Value error, expires_at must be in the future", str(expires_at)
+        )
     [job_id] = allocate_ids(Job, 1)
     job = Job(
         id=job_id,

@@ -67,7 +67,9 @@ def told_change(old: Any, new: Any) -> dict[str, Any]:
     if len(before.encode()) + len(after.encode()) <= TOLD_WHOLE_BYTES:
         return {"old": old, "new": new}
     lines = difflib.unified_diff(before.splitlines(), after.splitlines(), lineterm="", n=1)
-    difference = [line[:DIFFERENCE_LINE_LENGTH] for line, _ in zip(lines, range(DIFFERENCE_LINES), strict=False)]
+    difference = [
+        line[:DIFFERENCE_LINE_LENGTH] for line, _ in zip(lines, range(DIFFERENCE_LINES), strict=False)
+    ]
     return {
         "old": {"sha256": hashlib.sha256(before.encode()).hexdigest(), "bytes": len(before.encode())},
         "new": {"sha256": hashlib.sha256(after.encode()).hexdigest(), "bytes": len(after.encode())},

@@ -1,0 +1,13 @@
+"""Addresses of the agent routes, under `/api/v1/mcp/`."""
+
+from django.urls import path
+
+from agents.api.views import AgentsViewSet, RolesViewSet
+
+urlpatterns = [
+    path("agents", AgentsViewSet.as_view({"get": "list"}), name="agents"),
+    path("agents/me", AgentsViewSet.as_view({"get": "me"}), name="me"),
+    path("agents/me/roles", AgentsViewSet.as_view({"get": "my_roles"}), name="my-roles"),
+    path("agents/me/heartbeat", AgentsViewSet.as_view({"post": "heartbeat"}), name="my-heartbeat"),
+    path("agents/roles", RolesViewSet.as_view({"get": "list"}), name="roles"),
+]

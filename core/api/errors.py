@@ -1,0 +1,136 @@
+"""The API's error shape: the one place where refusals become HTTP."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+from django.core.exceptions import RequestDataTooBig
+from django.db import DatabaseError, InterfaceError, OperationalError
+from django.http import Http404, HttpRequest, JsonResponse
+from rest_framework import exceptions
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import set_rollback
+
+from core.errors import (
+    Conflict,
+    DomainError,
+    Forbidden,
+    InFlight,
+    InvalidInput,
+    NotFound,
+    Unauthenticated,
+    Unavailable,
+)
+from core.inputs import entry
+
+logger = logging.getLogger(__name__)
+
+RETRY_AFTER_SECONDS = 1
+# The reference's words for what was refused, by the `type` that it sends.
+_CONFLICT_BASES = {
+    "handoff_job_claim.invalid": "Handoff job claim is invalid",
+    "handoff_job_status.invalid": "Handoff job status transition is invalid",
+    "handoff_job_update.invalid": "Handoff job update is invalid",
+}
+_PLACES = ("body", "query", "path", "header")
+# Data of an error that its sentence needs but the wire does not.
+_UNTOLD = frozenset({"advice", "owner", "verb", "who"})
+
+
+def exception_handler(exc: Exception, context: dict[str, Any]) -> Response | None:
+    """DRF's hook. Whatever it does not know is a fault of ours and becomes a logged 500."""
+    set_rollback()
+    view, request = context["view"], context["request"]
+    if isinstance(exc, DomainError):
+        return _refusal(exc, view, request)
+    if isinstance(exc, exceptions.NotAuthenticated | exceptions.AuthenticationFailed):
+        detail = Unauthenticated().message if isinstance(exc, exceptions.NotAuthenticated) else exc.detail
+        header = getattr(exc, "auth_header", "Bearer")
+        return Response({"detail": detail}, status=401, headers={"WWW-Authenticate": header})
+    if isinstance(exc, exceptions.MethodNotAllowed):
+        return Response(
+            {"detail": "Method Not Allowed"}, status=405, headers={"Allow": ", ".join(view.allowed_methods)}
+        )
+    if isinstance(exc, exceptions.PermissionDenied):
+        return Response({"detail": exc.detail, "code": exc.get_codes()}, status=403)
+    if isinstance(exc, exceptions.APIException):
+        return Response({"detail": exc.detail}, status=exc.status_code)
+    if isinstance(exc, Http404):
+        return Response({"detail": "Not Found"}, status=404)
+    if isinstance(exc, RequestDataTooBig):
+        return Response({"detail": "The request body is larger than this server takes."}, status=413)
+    if isinstance(exc, OperationalError | InterfaceError):
+        logger.warning("database_unavailable", extra={"error": type(exc.__cause__ or exc).__name__})
+        return _unavailable(Unavailable(retry_after_seconds=RETRY_AFTER_SECONDS))
+    if isinstance(exc, DatabaseError):
+        logger.error("database_error", extra={"error": type(exc.__cause__ or exc).__name__})
+    return None
+
+
+def _refusal(exc: DomainError, view: Any, request: Request) -> Response:
+    if isinstance(exc, InvalidInput):
+        return Response({"detail": [_placed(found, request) for found in exc.entries]}, status=422)
+    if isinstance(exc, Conflict):
+        return Response({"detail": [_conflict(exc, view, request)]}, status=409)
+    if isinstance(exc, Unavailable):
+        return _unavailable(exc)
+    if isinstance(exc, Forbidden):
+        return Response({"detail": exc.message, "code": exc.code, **_told(exc)}, status=403)
+    if isinstance(exc, NotFound):
+        return Response({"detail": exc.message, **_told(exc)}, status=404)
+    if exc.http_status == 422:
+        field = exc.data.get("field")
+        loc = ("body", field) if field else ("body",)
+        return Response({"detail": [entry(exc.code, loc, exc.message, None)]}, status=422)
+    return Response({"detail": exc.message, "code": exc.code}, status=exc.http_status)
+
+
+def _placed(found: dict[str, Any], request: Request) -> dict[str, Any]:
+    """A service names the field; only the door knows that it came in the body or in the query."""
+    if found["loc"] and found["loc"][0] in _PLACES:
+        return found
+    return found | {"loc": ["query" if request.method == "GET" else "body", *found["loc"]]}
+
+
+def _conflict(exc: Conflict, view: Any, request: Request) -> dict[str, Any]:
+    """The reference's five keys, in its order; `ctx` tells the machine what `msg` tells the reader."""
+    ctx = {"code": exc.code, **_told(exc)}
+    if isinstance(exc, InFlight):
+        return {
+            "loc": ["header", "Idempotency-Key"],
+            "msg": exc.message,
+            "type": "idempotency_key.in_flight",
+            "input": None,
+            "ctx": ctx,
+        }
+    type_, loc, value = view.conflict_place()
+    base = _CONFLICT_BASES[type_]
+    return {"loc": loc, "msg": f"{base}: {exc.message}", "type": type_, "input": value, "ctx": ctx}
+
+
+def _told(exc: DomainError) -> dict[str, Any]:
+    return {key: value for key, value in exc.data.items() if key not in _UNTOLD}
+
+
+def _unavailable(exc: Unavailable) -> Response:
+    seconds = exc.data["retry_after_seconds"]
+    return Response(
+        {"detail": exc.message, "code": exc.code}, status=503, headers={"Retry-After": str(seconds)}
+    )
+
+
+def not_found(request: HttpRequest, exception: Exception) -> JsonResponse:
+    """Django's 404 page, as the API says it."""
+    return JsonResponse({"detail": "Not Found"}, status=404)
+
+
+def server_error(request: HttpRequest) -> JsonResponse:
+    """Django's 500 page, as the API says it: nothing of what went wrong inside leaves the server."""
+    return JsonResponse({"detail": "Internal Server Error"}, status=500)
+
+
+def bad_request(request: HttpRequest, exception: Exception) -> JsonResponse:
+    """Django's 400: a Host header that is not served here, a malformed request."""
+    return JsonResponse({"detail": "Bad Request: check the Host header against ALLOWED_HOSTS."}, status=400)

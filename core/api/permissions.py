@@ -1,0 +1,60 @@
+"""What a credential may do: nothing, unless the route names the scope it needs."""
+
+from __future__ import annotations
+
+from typing import Any
+from urllib.parse import urlsplit
+
+from rest_framework.permissions import BasePermission
+from rest_framework.request import Request
+
+from core.actors import Actor
+from core.errors import CrossOrigin, ScopeMissing
+
+_SAFE = ("GET", "HEAD", "OPTIONS")
+
+
+class DenyByDefault(BasePermission):
+    """Refuses every route that does not say which scope it needs.
+
+    A view says so in `scopes` (action → scope) or, without actions, in `scope`; `open_to_all` needs none.
+    """
+
+    def has_permission(self, request: Request, view: Any) -> bool:
+        if getattr(view, "open_to_all", False):
+            return True
+        actor = request.user
+        if not isinstance(actor, Actor):
+            return False
+        if request.auth == "basic" and not _same_origin(request):
+            return self._refuse(CrossOrigin())
+        scope = _scope_of(view, request)
+        if scope is None or scope not in actor.scopes:
+            return self._refuse(ScopeMissing(scope=scope or "of an operator"))
+        return True
+
+    def _refuse(self, error: CrossOrigin | ScopeMissing) -> bool:
+        self.message, self.code = error.message, error.code
+        return False
+
+
+def _scope_of(view: Any, request: Request) -> str | None:
+    if hasattr(view, "scope"):
+        return str(view.scope)
+    action = getattr(view, "action", None)
+    if action is None or action == "metadata":
+        # No such method here, or a question about the route: answered after authentication (405, OPTIONS).
+        return "read"
+    scope = view.scopes.get(action)
+    return None if scope is None else str(scope)
+
+
+def _same_origin(request: Request) -> bool:
+    """A browser sends Basic credentials by itself, also from another site's form: those may not write."""
+    if request.method in _SAFE:
+        return True
+    site = request.META.get("HTTP_SEC_FETCH_SITE")
+    origin = request.META.get("HTTP_ORIGIN")
+    if site is not None and site not in ("same-origin", "none"):
+        return False
+    return origin is None or urlsplit(origin).netloc == request.get_host()

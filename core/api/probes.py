@@ -1,0 +1,76 @@
+"""Is it there, does it work, and what does it offer: probes, schema, documentation pages."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any, ClassVar
+
+from django.db import DatabaseError, InterfaceError
+from django.db.models import F
+from drf_spectacular.utils import extend_schema
+from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerView
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from core.models import Installation
+from core.transactions import write_transaction
+
+logger = logging.getLogger(__name__)
+
+
+class OpenView(APIView):
+    """A route that needs no credential and reads none."""
+
+    open_to_all: ClassVar[bool] = True
+    authentication_classes = ()
+
+
+class HealthView(OpenView):
+    """The process answers. Nothing else is asked."""
+
+    @extend_schema(summary="The process answers", auth=[], responses={204: None})
+    def get(self, request: Request) -> Response:
+        return Response(status=204)
+
+
+class ReadyView(OpenView):
+    """The database can be read and written."""
+
+    @extend_schema(summary="The database can be read and written", auth=[], responses={200: dict, 503: dict})
+    def get(self, request: Request) -> Response:
+        try:
+            ready = _write_and_read()
+        except (DatabaseError, InterfaceError) as error:
+            logger.warning("not_ready", extra={"error": type(error.__cause__ or error).__name__})
+            ready = False
+        headers = None if ready else {"Retry-After": "1"}
+        return Response({"ready": ready}, status=200 if ready else 503, headers=headers)
+
+
+@write_transaction
+def _write_and_read() -> bool:
+    # A change of nothing, but a written one: a full disk or a read-only replica fails here.
+    return Installation.objects.filter(pk=1).update(feed_epoch=F("feed_epoch")) == 1
+
+
+class SchemaView(SpectacularAPIView):
+    """The OpenAPI document."""
+
+    scope = "read"
+
+    @extend_schema(exclude=True)
+    def get(self, request: Request, *args: Any, **kwargs: Any) -> Response:
+        response: Response = super().get(request, *args, **kwargs)
+        return response
+
+
+class DocsView(SpectacularSwaggerView):
+    """The OpenAPI document as pages, served from here."""
+
+    scope = "read"
+
+    @extend_schema(exclude=True)
+    def get(self, request: Request, *args: Any, **kwargs: Any) -> Response:
+        response: Response = super().get(request, *args, **kwargs)
+        return response

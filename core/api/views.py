@@ -1,0 +1,137 @@
+"""What every agent route does: read the input, name the actor, call one service once, answer."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, ClassVar, Generic, TypeVar
+
+from django.http import QueryDict
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.viewsets import ViewSet
+
+from core.actors import Actor
+from core.errors import InvalidInput, invalid
+from core.idempotency import IdempotentCall, once, read_key
+from core.inputs import INT64_MAX, INT64_MIN, Input, entry, parse_json
+
+T = TypeVar("T")
+I = TypeVar("I", bound=Input)  # noqa: E741
+
+_SESSION = re.compile(r"[!-~]{1,64}")
+_INTEGER = re.compile(r"[+-]?\d{1,400}")
+
+
+@dataclass(frozen=True, slots=True)
+class Done(Generic[T]):
+    """What a write came to; `replayed` when an earlier call with the same key did it."""
+
+    value: T
+    replayed: bool
+
+
+class AgentViewSet(ViewSet):
+    """A route for agents. Subclasses name a scope for each action, and the fields that it takes."""
+
+    scopes: ClassVar[dict[str, str]] = {}
+    inputs: ClassVar[dict[str, type[Input]]] = {}
+
+    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
+        super().initial(request, *args, **kwargs)
+        session = self.actor.session
+        if session is not None and not _SESSION.fullmatch(session):
+            raise invalid(
+                "session.invalid",
+                ("header", "X-ForkFlux-Session"),
+                "X-ForkFlux-Session should have 1 to 64 visible ASCII characters",
+                None,
+                max_length=64,
+            )
+
+    @property
+    def actor(self) -> Actor:
+        actor: Actor = self.request.user  # type: ignore[assignment]
+        return actor
+
+    def body(self, fields: type[I], *, optional: bool = False) -> I:
+        """The validated body; remembers the parsed one for the idempotency fingerprint and `ignored_fields`."""
+        raw = self.request._request.body
+        self.parsed: Any = {} if optional and not raw.strip() else parse_json(raw)
+        return fields.read(self.parsed)
+
+    def query(self, fields: type[I]) -> I:
+        """The validated query. Names that it does not know are told in `X-Ignored-Parameters`."""
+        given = self.request.query_params
+        self.ignored_parameters = fields.ignored(given)
+        return fields.read(_plain(given, fields), where="query")
+
+    def path_id(self, value: str, name: str = "job_id") -> int:
+        """An id out of the path; InvalidInput with the reference's words."""
+        if not _INTEGER.fullmatch(value):
+            msg = "Input should be a valid integer, unable to parse string as an integer"
+            raise InvalidInput([entry("int_parsing", ("path", name), msg, value)])
+        number = int(value)
+        if not INT64_MIN <= number <= INT64_MAX:
+            msg = "Unable to parse input string as an integer, exceeded maximum size"
+            raise InvalidInput([entry("int_parsing_size", ("path", name), msg, None)])
+        return number
+
+    def once(
+        self,
+        write: Callable[[], T],
+        *,
+        identify: Callable[[T], dict[str, Any]],
+        again: Callable[[dict[str, Any]], T],
+    ) -> Done[T]:
+        """Run a write under the request's `Idempotency-Key`, if it sent one.
+
+        `identify` says what to remember of the result (ids and states), `again` makes the value of that.
+        """
+        key = read_key(self.request.META.get("HTTP_IDEMPOTENCY_KEY"))
+        if key is None:
+            return Done(write(), replayed=False)
+        fresh: list[T] = []
+
+        def write_and_remember() -> dict[str, Any]:
+            # A retried transaction writes again: only its last value counts.
+            fresh[:] = [write()]
+            return identify(fresh[0])
+
+        route = f"{self.request.method} {self.request.path}"
+        call = IdempotentCall(actor=self.actor, route=route, key=key, body=self.parsed)
+        outcome = once(call, write_and_remember)
+        if outcome.replayed:
+            return Done(again(outcome.result), replayed=True)
+        return Done(fresh[0], replayed=False)
+
+    def answer(
+        self,
+        payload: dict[str, Any],
+        *,
+        status: int = 200,
+        replayed: bool = False,
+        ignored: list[str] | None = None,
+    ) -> Response:
+        """The payload, with the names of the fields that were not used, if there were any."""
+        if ignored:
+            payload = payload | {"ignored_fields": ignored}
+        headers = {"Idempotency-Replayed": "true"} if replayed else None
+        return Response(payload, status=status, headers=headers)
+
+    def finalize_response(self, request: Request, response: Any, *args: Any, **kwargs: Any) -> Any:
+        response = super().finalize_response(request, response, *args, **kwargs)
+        if ignored := getattr(self, "ignored_parameters", None):
+            response["X-Ignored-Parameters"] = ", ".join(name for name in ignored if _SESSION.fullmatch(name))
+        return response
+
+
+def _plain(given: QueryDict, fields: type[Input]) -> dict[str, Any]:
+    """A query as plain data: lists where the field is one, else the last value."""
+    found: dict[str, Any] = {}
+    for name, field in fields.model_fields.items():
+        if name in given:
+            many = getattr(field.annotation, "__origin__", None) is list
+            found[name] = given.getlist(name) if many else given[name]
+    return found

@@ -1,0 +1,209 @@
+"""What comes in: JSON read strictly, checked for poison, and validated by pydantic models that all doors share.
+
+A refusal is an `InvalidInput` whose entries have the wire's form: `type`, `loc`, `msg`, `input`, `ctx`.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
+from typing import Annotated, Any, ClassVar, Self
+
+from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field, ValidationError
+from pydantic_core import PydanticCustomError
+
+from core.errors import InvalidInput
+from core.fields import compact_json
+from core.limits import LIMITS
+
+INT64_MIN, INT64_MAX = -(2**63), 2**63 - 1
+_INT64_DIGITS = 20
+# What an error echoes of a refused value: enough to recognise it, never a payload.
+ECHO_LENGTH = 200
+# How much of a key a `loc` repeats.
+KEY_LENGTH = 64
+
+
+class _Oversized:
+    """Stands in the parsed tree for an integer of more digits than 64 bits have."""
+
+
+class _NotANumber:
+    """Stands in the parsed tree for NaN and infinity, which JSON does not know."""
+
+
+def parse_json(raw: bytes) -> Any:
+    """The JSON in a request body, free of what no database or client could give back.
+
+    Refuses NUL characters, lone surrogates, NaN, infinity, integers beyond 64 bits and nesting beyond
+    the bound, each naming the place. InvalidInput with `loc` starting at `body`.
+    """
+    if not raw.strip():
+        raise InvalidInput([entry("missing", ("body",), "Field required", None)])
+    try:
+        text = raw.decode()
+    except UnicodeDecodeError as error:
+        raise _broken(error.start, f"the body is not UTF-8: {error.reason}") from error
+    try:
+        value = json.loads(text, parse_int=_parse_int, parse_constant=lambda _: _NotANumber())
+    except json.JSONDecodeError as error:
+        raise _broken(error.pos, error.msg) from error
+    except RecursionError as error:
+        raise InvalidInput([_too_deep(("body",))]) from error
+    refuse_poison(value, ("body",))
+    return value
+
+
+def refuse_poison(value: Any, loc: tuple[str | int, ...]) -> None:
+    """Raise InvalidInput for the first thing in a JSON value that could not be stored or given back."""
+    stack: list[tuple[Any, tuple[str | int, ...]]] = [(value, loc)]
+    while stack:
+        item, place = stack.pop()
+        # A field may nest as deep as the bound; the body around it is one more level.
+        if len(place) - len(loc) > LIMITS.json_max_depth and isinstance(item, dict | list):
+            raise InvalidInput([_too_deep(place[: len(loc) + 1])])
+        if isinstance(item, str):
+            _refuse_text(item, place)
+        elif isinstance(item, dict):
+            for key, member in item.items():
+                _refuse_text(key, place)
+                stack.append((member, (*place, key[:KEY_LENGTH])))
+        elif isinstance(item, list):
+            stack.extend((member, (*place, number)) for number, member in enumerate(item))
+        else:
+            _refuse_number(item, place)
+
+
+def _refuse_text(text: str, place: tuple[str | int, ...]) -> None:
+    if "\x00" in text:
+        msg = "String should not contain the NUL character"
+        raise InvalidInput([entry("string_nul", place, msg, None)])
+    if not text.isascii() and any("\ud800" <= character <= "\udfff" for character in text):
+        raise InvalidInput(
+            [entry("string_unicode", place, "String should not contain a lone surrogate", None)]
+        )
+
+
+def _refuse_number(number: Any, place: tuple[str | int, ...]) -> None:
+    if isinstance(number, _Oversized) or (isinstance(number, int) and not INT64_MIN <= number <= INT64_MAX):
+        msg = f"Integer should be between {INT64_MIN} and {INT64_MAX}"
+        raise InvalidInput([entry("int_64_bit", place, msg, None, ge=INT64_MIN, le=INT64_MAX)])
+    if isinstance(number, _NotANumber) or (isinstance(number, float) and not math.isfinite(number)):
+        raise InvalidInput([entry("finite_number", place, "Input should be a finite number", None)])
+
+
+def _parse_int(text: str) -> int | _Oversized:
+    return int(text) if len(text) <= _INT64_DIGITS else _Oversized()
+
+
+def _broken(position: int, error: str) -> InvalidInput:
+    return InvalidInput([entry("json_invalid", ("body", position), "JSON decode error", {}, error=error)])
+
+
+def _too_deep(place: tuple[str | int, ...]) -> dict[str, Any]:
+    most = LIMITS.json_max_depth
+    return entry(
+        "json_depth", place, f"JSON should be nested at most {most} levels deep", None, max_depth=most
+    )
+
+
+def entry(type_: str, loc: Iterable[str | int], msg: str, value: Any, **ctx: Any) -> dict[str, Any]:
+    """One entry of a refusal, in the wire's key order; `ctx` only when there is something to say."""
+    found: dict[str, Any] = {"type": type_, "loc": list(loc), "msg": msg, "input": echo(value)}
+    if ctx:
+        found["ctx"] = ctx
+    return found
+
+
+def echo(value: Any) -> Any:
+    """What an error may repeat of the input: short scalars and empty containers, nothing that may be a payload."""
+    if value is None or isinstance(value, bool | int):
+        return value
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, str) and len(value) <= ECHO_LENGTH and value.isprintable():
+        return value
+    if isinstance(value, dict | list) and not value:
+        return value
+    return None
+
+
+class Input(BaseModel):
+    """A request's fields. Unknown ones are ignored, and reported by name in `ignored_fields`."""
+
+    model_config = ConfigDict(extra="ignore", frozen=True)
+    # Shown in the OpenAPI document and in the browsable page's form.
+    example: ClassVar[dict[str, Any]] = {}
+
+    @classmethod
+    def read(cls, data: Any, *, where: str = "body") -> Self:
+        """Validate plain data; InvalidInput with every wrong field, each `loc` starting at `where`."""
+        if not isinstance(data, Mapping):
+            msg = "Input should be a valid dictionary or object to extract fields from"
+            raise InvalidInput([entry("model_attributes_type", (where,), msg, data)])
+        try:
+            return cls.model_validate(data)
+        except ValidationError as error:
+            raise InvalidInput(list(_entries(error, where))) from None
+
+    @classmethod
+    def ignored(cls, data: Mapping[str, Any]) -> list[str]:
+        """Names in the data that this input does not know."""
+        return sorted(set(data) - set(cls.model_fields))
+
+    def as_arguments(self) -> dict[str, Any]:
+        """The fields as a service's keyword arguments: plain data, enums and datetimes."""
+        return self.model_dump()
+
+
+def _entries(error: ValidationError, where: str) -> Iterable[dict[str, Any]]:
+    for found in error.errors(include_url=False):
+        ctx = {
+            key: {} if isinstance(value, Exception) else value for key, value in found.get("ctx", {}).items()
+        }
+        yield entry(found["type"], (where, *found["loc"]), found["msg"], found["input"], **ctx)
+
+
+def not_blank(text: str) -> str:
+    if not text.strip():
+        raise PydanticCustomError("string_blank", "String should not be blank")
+    return text
+
+
+def _json_within(most: int) -> AfterValidator:
+    def check(value: Any) -> Any:
+        size = len(compact_json(value).encode())
+        if size > most:
+            raise PydanticCustomError(
+                "json_too_large",
+                "JSON should have at most {max_bytes} bytes, not {actual_bytes}",
+                {"max_bytes": most, "actual_bytes": size},
+            )
+        return value
+
+    return AfterValidator(check)
+
+
+def _in_utc(value: datetime) -> datetime:
+    if not _FIRST_YEAR <= value.year <= _LAST_YEAR:
+        raise PydanticCustomError(
+            "datetime_range",
+            "Input should be a time between the years {first} and {last}",
+            {"first": _FIRST_YEAR, "last": _LAST_YEAR},
+        )
+    return value.astimezone(UTC)
+
+
+_FIRST_YEAR, _LAST_YEAR = 1970, 9000
+
+NonBlank = Annotated[str, Field(min_length=1), AfterValidator(not_blank)]
+Name = Annotated[str, Field(min_length=1, max_length=LIMITS.name_max), AfterValidator(not_blank)]
+Reason = Annotated[str, Field(max_length=LIMITS.reason_max)]
+Note = Annotated[str, Field(max_length=LIMITS.note_max)]
+Moment = Annotated[AwareDatetime, AfterValidator(_in_utc)]
+Id = Annotated[int, Field(ge=INT64_MIN, le=INT64_MAX)]
+ContextPayload = Annotated[dict[str, Any], _json_within(LIMITS.context_max_bytes)]
+Metadata = Annotated[dict[str, Any], _json_within(LIMITS.metadata_max_bytes)]
+Result = Annotated[Any, _json_within(LIMITS.result_max_bytes)]

@@ -84,19 +84,6 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 @pytest.fixture(scope="session")
-def django_db_modify_db_settings(django_db_modify_db_settings_parallel_suffix: None) -> None:
-    """SQLite in a file, as it is served: in memory there is no WAL, and threads meet other locks."""
-    from django.db import connections
-
-    connection = connections["default"]
-    if connection.vendor == "sqlite":
-        settings = connection.settings_dict
-        main = Path(str(settings["NAME"]))
-        suffix = os.environ.get("PYTEST_XDIST_WORKER", "main")
-        settings["TEST"]["NAME"] = str(main.with_name(f"test-{suffix}.db"))
-
-
-@pytest.fixture(scope="session")
 def rounds() -> Callable[..., int]:
     """`rounds(small, full)`: how often a race is run; `full` with FORKFLUX_SOAK=1, else `small`."""
     soak = os.environ.get("FORKFLUX_SOAK", "") == "1"

@@ -1,8 +1,9 @@
 """Finds code that writes a job's status: the search behind the rule that only jobs/transitions.py does.
 
-A search of the syntax tree, file by file, without types. Where it cannot know whether a job is meant (`x.status = …`,
-`x.update(status=…)`, a column named at run time) it reports in doubt, for a status that is not a job's has other ways
-to be written: `self.status` in a class of its own, `d["status"] = …` for a dictionary.
+A search of the syntax tree, file by file, without types. Where it cannot know whether a job is meant
+(`x.status = …`, `x.update(status=…)`, a column named at run time) it reports in doubt, for a status that is
+not a job's has other ways to be written: `self.status` in a class of its own, `d["status"] = …` for a
+dictionary.
 """
 
 from __future__ import annotations
@@ -15,21 +16,23 @@ from dataclasses import dataclass
 COLUMN = "status"
 TABLE = "jobs_job"
 
-# Methods that write the columns which their keywords name, and the keywords that hold columns for a row to be made.
+# Methods that write the columns which their keywords name, and keywords that hold columns for a new row.
 _WRITERS = frozenset({"update", "create", "get_or_create", "update_or_create", "_update"})
 _DEFAULTS = frozenset({"defaults", "create_defaults"})
 
 _FILLED_IN = r"(?:\{[^}]*\}|%s)"  # what an f-string, .format() or % puts in at run time
 _UPDATE = re.compile(
-    rf'\bUPDATE\s+(?:ONLY\s+)?(?:"?public"?\.)?(?P<table>"?{TABLE}\b"?|{_FILLED_IN})(?P<rest>.*)', re.I | re.S
+    rf'\bUPDATE\s+(?:ONLY\s+)?(?:"?public"?\.)?(?P<table>"?{TABLE}\b"?|{_FILLED_IN})(?P<rest>.*)',
+    re.IGNORECASE | re.DOTALL,
 )
 _INSERT = re.compile(
-    rf'\b(?:INSERT\s+(?:OR\s+\w+\s+)?INTO|REPLACE\s+INTO|MERGE\s+INTO|COPY)\s+(?:"?public"?\.)?"?{TABLE}\b', re.I
+    rf'\b(?:INSERT\s+(?:OR\s+\w+\s+)?INTO|REPLACE\s+INTO|MERGE\s+INTO|COPY)\s+(?:"?public"?\.)?"?{TABLE}\b',
+    re.IGNORECASE,
 )
-_SET = re.compile(r"\bSET\b(?P<assignments>.*)", re.I | re.S)
-_END_OF_SET = re.compile(r"\b(?:WHERE|RETURNING|FROM)\b|;", re.I)
-_ROW_ASSIGNED = re.compile(rf'(?:^|,)\s*\([^()]*(?:\b{COLUMN}\b|{_FILLED_IN})[^()]*\)\s*=', re.I)
-_ASSIGNED = re.compile(rf'(?:^|,)\s*(?:"?{COLUMN}"?|{_FILLED_IN})\s*(?:=|,|$)', re.I)
+_SET = re.compile(r"\bSET\b(?P<assignments>.*)", re.IGNORECASE | re.DOTALL)
+_END_OF_SET = re.compile(r"\b(?:WHERE|RETURNING|FROM)\b|;", re.IGNORECASE)
+_ROW_ASSIGNED = re.compile(rf"(?:^|,)\s*\([^()]*(?:\b{COLUMN}\b|{_FILLED_IN})[^()]*\)\s*=", re.IGNORECASE)
+_ASSIGNED = re.compile(rf'(?:^|,)\s*(?:"?{COLUMN}"?|{_FILLED_IN})\s*(?:=|,|$)', re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -55,14 +58,16 @@ class _Search:
             for name in node.names
             if name.name == "Job" and name.asname
         }
-        # What is named at run time counts only where a job can be at hand, else half of Django would be reported.
+        # What is named at run time counts only where a job can be at hand, or half of Django is reported.
         self.knows_jobs = any(_imports_jobs(node) for node in ast.walk(tree))
         self.own_attributes = {
             id(node)
             for owner in ast.walk(tree)
             if isinstance(owner, ast.ClassDef) and not self._is_job_class(owner)
             for node in ast.walk(owner)
-            if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "self"
+            if isinstance(node, ast.Attribute)
+            and isinstance(node.value, ast.Name)
+            and node.value.id == "self"
         }
 
     def found(self) -> Iterator[StatusWrite]:
@@ -72,9 +77,11 @@ class _Search:
                 yield from self._call(node)
             elif isinstance(node, ast.Attribute | ast.Subscript) and isinstance(node.ctx, ast.Store):
                 yield from self._target(node)
-            elif isinstance(node, ast.Assign) and _assigns(node, "list_editable") and _names_column(node.value):
+            elif (
+                isinstance(node, ast.Assign) and _assigns(node, "list_editable") and _names_column(node.value)
+            ):
                 yield StatusWrite(node.lineno, "list_editable")
-            # The walk meets a string before its parts, and the parts alone would hide what they make together.
+            # The walk meets a string before its parts, and the parts alone hide what they make together.
             if isinstance(node, ast.expr) and id(node) not in read and (text := _text(node)) is not None:
                 read |= {id(part) for part in ast.walk(node)}
                 yield from self._sql(node, text)
@@ -98,7 +105,7 @@ class _Search:
     def _call(self, node: ast.Call) -> Iterator[StatusWrite]:
         name = _called(node)
         if name in {"setattr", "__setattr__"}:
-            # setattr(job, NAME, value), object.__setattr__(job, NAME, value), job.__setattr__(NAME, value)
+            # The name stands before the value, also in object.__setattr__ and the job's own.
             yield from self._named(node, name, node.args[-2:-1])
         elif name in {"bulk_update", "abulk_update"}:
             yield from self._named(node, name, [*node.args[1:2], *_keyword(node, "fields")])
@@ -113,9 +120,7 @@ class _Search:
 
     def _columns(self, node: ast.Call, name: str) -> Iterator[StatusWrite]:
         for keyword in node.keywords:
-            if keyword.arg == COLUMN or (
-                keyword.arg in {None, *_DEFAULTS} and _names_column(keyword.value)
-            ):
+            if keyword.arg == COLUMN or (keyword.arg in {None, *_DEFAULTS} and _names_column(keyword.value)):
                 yield StatusWrite(node.lineno, f"{name}({keyword.arg or '**'}: {COLUMN})")
             elif keyword.arg is None and self.knows_jobs and not isinstance(keyword.value, ast.Dict):
                 yield StatusWrite(node.lineno, f"{name}(**…) with columns named at run time")
@@ -210,11 +215,13 @@ def _names_column(node: ast.expr) -> bool:
 
 
 def _text(node: ast.expr) -> str | None:
-    """The text that a string expression makes, with `{}` for what is put in at run time; None for other code."""
+    """The text of a string expression, with `{}` for what is put in at run time; None for other code."""
     if isinstance(node, ast.Constant):
         return node.value if isinstance(node.value, str) else None
     if isinstance(node, ast.JoinedStr):
-        return "".join(str(_constant(part)) if isinstance(part, ast.Constant) else "{}" for part in node.values)
+        return "".join(
+            str(_constant(part)) if isinstance(part, ast.Constant) else "{}" for part in node.values
+        )
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
         left, right = _text(node.left), _text(node.right)
         if left is None and right is None:

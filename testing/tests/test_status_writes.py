@@ -1,4 +1,4 @@
-"""The search for writes of a job's status finds every way we could think of, and leaves harmless code alone."""
+"""The search for writes of a job's status finds every way we know, and leaves harmless code alone."""
 
 import pytest
 
@@ -14,7 +14,8 @@ PLANTED = {
     "attribute with a type": "job.status: str = 'failed'",
     "attribute in a context": "with opened() as job.status:\n    pass",
     "own attribute of a job": "class Job(Model):\n    def fail(self):\n        self.status = 'failed'",
-    "own attribute of a kind of job": KNOWS + "class Proxy(Job):\n    def fail(self):\n        self.status = 'failed'",
+    "own attribute of a kind of job": KNOWS
+    + "class Proxy(Job):\n    def fail(self):\n        self.status = 'failed'",
     "setattr": "setattr(job, 'status', 'failed')",
     "setattr of object": "object.__setattr__(job, 'status', 'failed')",
     "setattr of the job": "job.__setattr__('status', 'failed')",
@@ -50,12 +51,12 @@ PLANTED = {
     "SQL": "cursor.execute('UPDATE jobs_job SET status = %s WHERE id = %s', [])",
     "SQL, lower case": "cursor.execute('update jobs_job set status = 1')",
     "SQL, quoted": """cursor.execute('UPDATE "jobs_job" SET "status" = 1')""",
-    "SQL, over lines": "cursor.execute('''\n UPDATE jobs_job\n SET a = 1,\n     status = 2\n WHERE id = 3''')",
+    "SQL, over lines": "cursor.execute('''\n UPDATE jobs_job\n SET a = 1,\n     status = 2\n WHERE b''')",
     "SQL, several strings": "cursor.execute('UPDATE jobs_job ' 'SET a = 1, status = 2')",
     "SQL, added strings": "cursor.execute('UPDATE jobs_job ' + 'SET status = ' + value)",
     "SQL, after a subquery": "sql = 'UPDATE jobs_job SET a = (SELECT b FROM c WHERE d), status = 1'",
     "SQL, a row": "sql = 'UPDATE jobs_job SET (a, status) = (1, 2)'",
-    "SQL, in a common table expression": "sql = 'WITH x AS (UPDATE jobs_job SET status = 1 RETURNING id) SELECT 1'",
+    "SQL, in a common table expression": "sql = 'WITH x AS (UPDATE jobs_job SET status = 1 RETURNING id)'",
     "SQL, columns at run time": "cursor.execute(f'UPDATE jobs_job SET {columns} WHERE id = 1')",
     "SQL, all at run time": KNOWS + "cursor.execute(f'UPDATE {table} SET {columns}')",
     "SQL, table by format": KNOWS + "cursor.execute('UPDATE {table} SET status = 1'.format(table=table))",
@@ -66,7 +67,7 @@ PLANTED = {
 }
 
 HARMLESS = {
-    "reading": "if job.status == 'failed' and Job.objects.filter(status='failed').exclude(status='a'):\n    pass",
+    "reading": "if job.status == 'failed' and Job.objects.exclude(status='failed'):\n    pass",
     "a condition": "Q(status='failed') | When(status='failed', then=1)",
     "another class's own": "class Answer:\n    def __init__(self, status):\n        self.status = status",
     "a dictionary": "answer['status'] = job.status",
@@ -74,7 +75,7 @@ HARMLESS = {
     "a payload": "dict(status=job.status)",
     "other columns": "jobs.update(is_deferred=False)\njob.save(update_fields=['priority'])",
     "a similar name": "event.current_status = job.status\nEvent.objects.create(previous_status='failed')",
-    "another model's column named at run time": "role.save(update_fields=changed)\nRole.objects.update(**changes)",
+    "another model's columns": "role.save(update_fields=some)\nRole.objects.update(**changes)",
     "another table": "cursor.execute('UPDATE roles_role SET paused_at = NULL, status = 1')",
     "another table named at run time": "cursor.execute(f'UPDATE {table} SET {columns}')",
     "a where clause": "cursor.execute('UPDATE jobs_job SET a = 1 WHERE status = 2')",

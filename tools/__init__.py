@@ -1,0 +1,1 @@
+"""What a checkout is set up and shown with; nothing here runs in production."""

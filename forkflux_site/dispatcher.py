@@ -30,6 +30,7 @@ log = structlog.get_logger(__name__)
 
 # A request that is answered sooner needs nobody to watch its connection.
 _WATCH_AFTER_SECONDS = 1.0
+WATCHER = "forkflux: watch for the client's disconnect"
 # How long, and how much, of a refused body is still read so that the client gets to see the refusal.
 _DRAIN_SECONDS = 2.0
 _DRAIN_BYTES = 16 * 1024 * 1024
@@ -202,7 +203,7 @@ class Dispatcher:
 
         def watch() -> None:
             nonlocal watcher
-            watcher = loop.create_task(_watch(call, receive))
+            watcher = loop.create_task(_watch(call, receive), name=WATCHER)
 
         timers = (
             loop.call_later(self._deadline_seconds, _fail, call, Overdue()),

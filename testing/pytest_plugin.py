@@ -73,7 +73,8 @@ def _postgres(config: pytest.Config) -> PostgresServer:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     other = "postgresql_only" if config.getoption("db") == "sqlite" else "sqlite_only"
     unwanted = {other} if config.getoption("db") == "sqlite" else {other, "both_databases"}
-    kept, left_out = [], []
+    kept: list[pytest.Item] = []
+    left_out: list[pytest.Item] = []
     for item in items:
         if "database_url" in getattr(item, "fixturenames", ()):
             item.add_marker("both_databases")

@@ -108,7 +108,7 @@ def test_a_given_server_is_used_and_left_running(without_given_server, monkeypat
 
 def test_without_any_postgresql_the_error_says_what_to_do(monkeypatch):
     monkeypatch.setattr(postgres, "SYSTEM_FOLDERS", ())
-    monkeypatch.setattr(postgres.importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     with pytest.raises(PostgresUnavailable, match=r"TEST_DATABASE_URL.*apt-get install postgresql"):
         find_binaries()
 

@@ -117,7 +117,7 @@ def report_state(*, actor: Actor, state: str | None, note: str | None) -> None:
     said = {"reported_state": state, "status_line": note}
     fields = {name: value for name, value in said.items() if value is not None}
     if fields:
-        Agent.objects.filter(pk=actor.agent_id).update(**fields)
+        Agent.objects.filter(pk=actor.agent_id or 0).update(**fields)
 
 
 def _agent(name: str) -> Agent:

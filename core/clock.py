@@ -42,6 +42,10 @@ NOW_SQL = {"postgresql": "clock_timestamp()", "sqlite": "strftime('%%Y-%%m-%%d %
 TRANSACTION_ID_SQL = {"postgresql": "pg_current_xact_id()::text::bigint", "sqlite": "0"}
 
 
+# What a statement that locks rows reads along, as the columns `db_now` and `db_transaction`.
+STAMPS: dict[str, Func] = {"db_now": DatabaseNow(), "db_transaction": TransactionId()}
+
+
 def database_moment() -> Moment:
     """One statement: what time it is for the database, and in which transaction we are."""
     with connection.cursor() as cursor:
@@ -50,11 +54,10 @@ def database_moment() -> Moment:
     return Moment(now=as_datetime(now), transaction_id=transaction_id)
 
 
-def as_datetime(value: Any) -> datetime:
+def as_datetime(value: datetime | str) -> datetime:
     """A timestamp as the drivers give it in raw SQL (SQLite: text) as an aware UTC datetime."""
-    if isinstance(value, str):
-        value = datetime.fromisoformat(value)
-    return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
+    moment = datetime.fromisoformat(value) if isinstance(value, str) else value
+    return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
 
 
 def iso(value: datetime | None) -> str | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from django.db import models
 
@@ -13,12 +13,22 @@ def compact_json(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
 
 
-class JSONTextField(models.TextField):
+if TYPE_CHECKING:
+    _Text = models.TextField[Any, Any]
+else:
+    _Text = models.TextField
+
+
+class JSONTextField(_Text):
     """JSON in a text column.
 
     Not `JSONField`: PostgreSQL's jsonb reorders keys and turns 1e300 into an integer of 301 digits that
     JSON encoders refuse later, so a job that was accepted could not be read again.
     """
+
+    if TYPE_CHECKING:  # the names by which django-stubs learns what a field takes and gives
+        _pyi_private_set_type: Any
+        _pyi_private_get_type: Any
 
     def from_db_value(self, value: str | None, expression: Any, connection: Any) -> Any:
         return None if value is None else json.loads(value)

@@ -25,7 +25,7 @@ class Head:
 
 _COLUMNS = tuple(field for field in Event._meta.concrete_fields if not field.primary_key)
 _INSERT = (
-    f"INSERT INTO {Event._meta.db_table} ({', '.join(field.column for field in _COLUMNS)}) "  # noqa: S608
+    f"INSERT INTO {Event._meta.db_table} ({', '.join(str(field.column) for field in _COLUMNS)}) "  # noqa: S608
     f"VALUES ({', '.join(['%s'] * len(_COLUMNS))})"
 )
 

@@ -11,7 +11,7 @@ from django.db.models import Count, Exists, OuterRef, Q, QuerySet, Subquery
 from django.db.models.functions import Coalesce
 
 from core.actors import Actor, HeldRole
-from core.clock import DatabaseNow, as_datetime
+from core.clock import DatabaseNow, database_moment
 from jobs.errors import NothingToClaim
 from jobs.lifecycle import HELD, Status
 from jobs.models import Job, JobLabel
@@ -51,11 +51,12 @@ def candidates(actor: Actor, roles: Sequence[HeldRole], labels: Sequence[str], m
     A pick per role, because one sort over several roles reads every published job of them (173 ms
     instead of 0.2 at a million).
     """
-    picks, parameters = [], []
+    picks: list[str] = []
+    parameters: list[Any] = []
     for number, role in enumerate(roles):
         pick = claimable(Job.objects.all(), actor, role, labels).order_by(*ORDER)[:most]
         sql, values = pick.values("id", "priority", "created_at").query.sql_with_params()
-        picks.append(f"SELECT * FROM ({sql}) AS pick_{number}")
+        picks.append(f"SELECT * FROM ({sql}) AS pick_{number}")  # noqa: S608 - compiled by the ORM
         parameters += values
     sql = " UNION ALL ".join(picks) + f" ORDER BY 2 DESC, 3, 1 LIMIT {int(most)}"
     with connection.cursor() as cursor:
@@ -86,11 +87,9 @@ def nothing_to_claim(actor: Actor, roles: Sequence[HeldRole], labels: Sequence[s
     if handed_out(waiting).exists():
         return NothingToClaim(reason="at_capacity", retry_after_seconds=RETRY_AFTER_SECONDS)
     deferred = waiting.filter(status=Status.PUBLISHED, is_deferred=True, on_hold=False)
-    next_due = (
-        deferred.order_by("not_before").annotate(db_now=DatabaseNow()).values_list("not_before", "db_now")
-    )
-    if (row := next_due.first()) is not None:
-        seconds = (row[0] - as_datetime(row[1])).total_seconds()
+    next_due = deferred.order_by("not_before").values_list("not_before", flat=True).first()
+    if next_due is not None:
+        seconds = (next_due - database_moment().now).total_seconds()
         return NothingToClaim(reason="not_due", retry_after_seconds=max(1, round(seconds)))
     if waiting.filter(status=Status.PUBLISHED, on_hold=True).exists():
         return NothingToClaim(reason="on_hold", retry_after_seconds=RETRY_AFTER_SECONDS)

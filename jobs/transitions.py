@@ -12,7 +12,7 @@ from typing import Any
 from django.db import connection
 
 from core.actors import Actor
-from core.clock import DatabaseNow, Moment, TransactionId, iso
+from core.clock import STAMPS, Moment, iso
 from events.record import Head, append
 from jobs.errors import JobNotFound
 from jobs.lifecycle import HELD, LEASED, Status, Verb, arrow_from
@@ -58,7 +58,7 @@ def lockable() -> Any:
     return (
         Job.objects.select_for_update(no_key=True, of=("self",))
         .select_related("target_role", "source_agent", "assignee_agent")
-        .annotate(db_now=DatabaseNow(), db_transaction=TransactionId())
+        .annotate(**STAMPS)
     )
 
 

@@ -30,5 +30,4 @@ class BrowsableAPIRenderer(DRFBrowsableAPIRenderer):
         return form
 
     def get_filter_form(self, data: Any, view: Any, request: Request) -> None:
-        """Filters are query parameters, described at /api/v1/docs/."""
-        return None
+        """None: filters are query parameters, described at /api/v1/docs/."""

@@ -57,7 +57,7 @@ class AgentViewSet(ViewSet):
 
     def body(self, fields: type[I], *, optional: bool = False) -> I:
         """The validated body; remembers the parsed one for the idempotency fingerprint and `ignored_fields`."""
-        raw = self.request._request.body
+        raw = self.request._request.body  # noqa: SLF001 - DRF's documented way to Django's request
         self.parsed: Any = {} if optional and not raw.strip() else parse_json(raw)
         return fields.read(self.parsed)
 

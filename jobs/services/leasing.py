@@ -9,7 +9,7 @@ from typing import Any
 from django.db.models import Q, QuerySet
 
 from core.actors import Actor
-from core.clock import DatabaseNow
+from core.clock import STAMPS
 from core.transactions import write_transaction
 from jobs import transitions
 from jobs.authority import require
@@ -95,7 +95,7 @@ def sign_of_life(*, actor: Actor, job_id: int | None = None) -> None:
     if not actor.is_agent or (job_id is None and not actor.session):
         return
     # Looked at without a lock first: most calls have nothing to renew.
-    jobs = _slim(_held_by(actor, job_id)).annotate(db_now=DatabaseNow())
+    jobs = _slim(_held_by(actor, job_id)).annotate(**STAMPS)
     due = [job.pk for job in jobs if _renewal(job, job.db_now) is not None]
     if due:
         _renew(job_ids=due, actor=actor, job_id=job_id)

@@ -14,7 +14,7 @@ def lock_agent_when_limited(actor: Actor) -> None:
     """Make claims of one agent queue up while they count what it holds. Before any job is locked."""
     if any(role.has_limit for role in actor.roles.values()):
         # Two claims of one agent that both counted before either wrote would exceed the limit together.
-        Agent.objects.select_for_update(no_key=True).filter(pk=actor.agent_id).values_list("pk").first()
+        Agent.objects.select_for_update(no_key=True).filter(pk=actor.agent_id or 0).first()
 
 
 def require_room(job: Job, actor: Actor) -> None:

@@ -17,6 +17,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -114,6 +115,7 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("command", nargs="+")
     options = parser.parse_args(arguments)
 
+    _adopt_orphans()
     child = subprocess.Popen(
         options.command,
         stdin=subprocess.DEVNULL,
@@ -145,6 +147,7 @@ def main(arguments: Sequence[str]) -> int:
     # Children that the command left behind in its group end with it.
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(child.pid, signal.SIGKILL)
+    _await_orphans()
     if options.remove is not None:
         shutil.rmtree(options.remove, ignore_errors=True)
     return code if code >= 0 else 128 - code
@@ -156,6 +159,22 @@ def _group_of(user: str | None) -> int | None:
     import pwd
 
     return pwd.getpwnam(user).pw_gid
+
+
+def _adopt_orphans() -> None:
+    """Become the parent of children whose own parent is killed, so that their end can be waited for."""
+    if sys.platform == "linux":
+        pr_set_child_subreaper = 36
+        ctypes.CDLL(None).prctl(pr_set_child_subreaper, 1)
+
+
+def _await_orphans() -> None:
+    # Whoever asked for a SIGKILL wants to start again at once: files must be unlocked and ports free by then.
+    deadline = time.monotonic() + STOP_SECONDS
+    with contextlib.suppress(ChildProcessError):  # none is left
+        while time.monotonic() < deadline:
+            if os.waitpid(-1, os.WNOHANG) == (0, 0):
+                time.sleep(0.005)
 
 
 def _die_with_parent() -> None:

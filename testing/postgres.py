@@ -49,25 +49,29 @@ class PostgresServer:
     binaries: Path | None
     """Folder of the server's programs (psql, pgbench …), or None for a server of TEST_DATABASE_URL."""
 
-    def create_database(self) -> str:
-        """The URL of a new, empty database."""
+    def create_database(self, template: str | None = None) -> str:
+        """The URL of a new database: empty, or a copy of the one at `template`, to which nobody may be connected."""
         name = f"forkflux_test_{secrets.token_hex(6)}"
         with psycopg.connect(self.url, autocommit=True) as connection:
-            connection.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name)))
+            connection.execute(
+                sql.SQL("CREATE DATABASE {} TEMPLATE {}").format(
+                    sql.Identifier(name), sql.Identifier(_name(template) if template else "template1")
+                )
+            )
         return urlunsplit(urlsplit(self.url)._replace(path=f"/{name}"))
 
     def drop_database(self, url: str) -> None:
         """Drop a database made by `create_database`, throwing out whoever is still connected."""
-        name = urlsplit(url).path.removeprefix("/")
+        name = _name(url)
         with psycopg.connect(self.url, autocommit=True) as connection:
             connection.execute(
                 sql.SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)").format(sql.Identifier(name))
             )
 
     @contextlib.contextmanager
-    def database(self) -> Iterator[str]:
-        """The URL of a new, empty database that is dropped at the end of the block."""
-        url = self.create_database()
+    def database(self, template: str | None = None) -> Iterator[str]:
+        """As `create_database`, for the length of the block."""
+        url = self.create_database(template)
         try:
             yield url
         finally:
@@ -240,6 +244,10 @@ def _reachable(binaries: Path, user: str, home: Path) -> Path:
     if libraries.exists():
         shutil.copytree(libraries, copied.with_name(libraries.name))
     return copied / "pginstall" / "bin"
+
+
+def _name(url: str) -> str:
+    return urlsplit(url).path.removeprefix("/")
 
 
 def _major_version(folder: Path) -> int:

@@ -22,6 +22,7 @@ from testing.postgres import PostgresServer, PostgresUnavailable, running_server
 DatabaseKind = Literal["sqlite", "postgresql"]
 KINDS: tuple[DatabaseKind, ...] = ("sqlite", "postgresql")
 
+_SQLITE = "sqlite:///"
 _resources = pytest.StashKey[contextlib.ExitStack]()
 _server = pytest.StashKey[PostgresServer]()
 
@@ -55,7 +56,7 @@ def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
     else:
         folder = Path(tempfile.mkdtemp(prefix="forkflux-tests-"))
         early_config.stash[_resources].callback(shutil.rmtree, folder, ignore_errors=True)
-        os.environ["DATABASE_URL"] = f"sqlite:///{folder}/main.db"
+        os.environ["DATABASE_URL"] = f"{_SQLITE}{folder}/main.db"
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
@@ -76,7 +77,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     kept: list[pytest.Item] = []
     left_out: list[pytest.Item] = []
     for item in items:
-        if "database_url" in getattr(item, "fixturenames", ()):
+        if "database_kind" in getattr(item, "fixturenames", ()):
             item.add_marker("both_databases")
         (left_out if any(item.get_closest_marker(name) for name in unwanted) else kept).append(item)
     if left_out:
@@ -114,39 +115,75 @@ def postgres_url(postgres_server: PostgresServer) -> Iterator[str]:
 
 
 @pytest.fixture
-def fresh_database(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Callable[[DatabaseKind], str]]:
-    """`fresh_database(kind)`: the URL of a new, empty database of that kind, gone after the test."""
+def fresh_database(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Callable[..., str]]:
+    """`fresh_database(kind)`: the URL of a new database of that kind, gone after the test.
+
+    It is empty, or a copy of the database at the URL `template`.
+    """
     with contextlib.ExitStack() as databases:
 
-        def make(kind: DatabaseKind) -> str:
-            if kind == "sqlite":
-                return f"sqlite:///{Path(tempfile.mkdtemp(dir=tmp_path))}/forkflux.db"
-            server: PostgresServer = request.getfixturevalue("postgres_server")
-            return databases.enter_context(server.database())
+        def make(kind: DatabaseKind, template: str | None = None) -> str:
+            if kind == "postgresql":
+                server: PostgresServer = request.getfixturevalue("postgres_server")
+                return databases.enter_context(server.database(template))
+            file = Path(tempfile.mkdtemp(dir=tmp_path)) / "forkflux.db"
+            if template is not None:
+                shutil.copy(template.removeprefix(_SQLITE), file)
+            return f"{_SQLITE}{file}"
 
         yield make
 
 
 @pytest.fixture(params=KINDS)
 def database_kind(request: pytest.FixtureRequest) -> DatabaseKind:
-    """Each kind of database in turn, for tests that start processes."""
+    """Each kind of database in turn, for tests that start processes; marks the test `both_databases`."""
     kind: DatabaseKind = request.param
     return kind
 
 
 @pytest.fixture
-def database_url(database_kind: DatabaseKind, fresh_database: Callable[[DatabaseKind], str]) -> str:
-    """A new, empty database of each kind in turn; the test is marked `both_databases` by it."""
+def database_url(database_kind: DatabaseKind, fresh_database: Callable[..., str]) -> str:
+    """A new, empty database of each kind in turn."""
     return fresh_database(database_kind)
 
 
+@pytest.fixture(scope="session")
+def initialised_database(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Callable[[DatabaseKind], str]]:
+    """`initialised_database(kind)`: the URL of a database that `forkflux init` has made, to copy and not to use.
+
+    `init` takes longer than most tests that need its result.
+    """
+    made: dict[DatabaseKind, str] = {}
+    with contextlib.ExitStack() as databases:
+
+        def make(kind: DatabaseKind) -> str:
+            if kind not in made:
+                folder = tmp_path_factory.mktemp("initialised")
+                url = f"{_SQLITE}{folder}/forkflux.db"
+                if kind == "postgresql":
+                    server: PostgresServer = request.getfixturevalue("postgres_server")
+                    url = databases.enter_context(server.database())
+                Installation(database_url=url, folder=folder).init()
+                made[kind] = url
+            return made[kind]
+
+        yield make
+
+
 @pytest.fixture
-def installation(database_url: str, tmp_path: Path) -> Iterator[Installation]:
+def installation(
+    database_kind: DatabaseKind,
+    fresh_database: Callable[..., str],
+    initialised_database: Callable[[DatabaseKind], str],
+    tmp_path: Path,
+) -> Iterator[Installation]:
     """A ForkFlux on a database of each kind in turn, initialised; nothing runs yet."""
     folder = tmp_path / "installation"
     folder.mkdir()
-    with Installation(database_url=database_url, folder=folder) as made:
-        made.init()
+    url = fresh_database(database_kind, template=initialised_database(database_kind))
+    with Installation(database_url=url, folder=folder) as made:
         yield made
 
 

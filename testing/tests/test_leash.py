@@ -4,13 +4,12 @@ import os
 import signal
 import subprocess
 import sys
-import time
-from pathlib import Path
 
 import pytest
 
 from testing.installation import ROOT
 from testing.leash import Leashed
+from testing.processes import eventually, is_running
 
 FAMILY = """
 import pathlib, subprocess, sys, time
@@ -30,30 +29,13 @@ time.sleep(600)
 """
 
 
-def _await(condition, what: str, seconds: float = 15.0) -> None:
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, f"{what} did not happen within {seconds} s"
-        time.sleep(0.02)
-
-
-def _runs(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    stat = Path(f"/proc/{pid}/stat")
-    # A zombie has ended; it only waits for its parent to ask how.
-    return not (stat.exists() and stat.read_text().rpartition(")")[2].split()[0] == "Z")
-
-
 def test_closing_ends_the_command_and_removes_its_folder(tmp_path):
     data = tmp_path / "data"
     data.mkdir()
     leashed = Leashed(["sleep", "600"], output=tmp_path / "out", remove=data)
-    assert _runs(leashed.pid)
+    assert is_running(leashed.pid)
     assert leashed.close() == 128 + signal.SIGTERM
-    assert not _runs(leashed.pid)
+    assert not is_running(leashed.pid)
     assert not data.exists()
 
 
@@ -70,10 +52,15 @@ def test_a_program_that_does_not_exist_is_told_at_once(tmp_path):
 
 def test_children_are_killed_with_the_command(tmp_path):
     leashed = Leashed([sys.executable, "-c", FAMILY, tmp_path / "child"], output=tmp_path / "out")
-    _await(lambda: (tmp_path / "child").exists() and (tmp_path / "child").read_text(), "the child's start")
+    eventually(
+        lambda: (tmp_path / "child").exists() and (tmp_path / "child").read_text(), "the child's start"
+    )
     child = int((tmp_path / "child").read_text())
     leashed.kill_group()
-    _await(lambda: not _runs(child), "the child's end")
+    assert not is_running(leashed.pid)
+    if sys.platform == "linux":
+        assert not is_running(child), "kill_group came back before the child was gone"
+    eventually(lambda: not is_running(child), "the child's end")
 
 
 def test_a_command_that_ignores_its_stop_signal_is_killed(tmp_path):
@@ -82,27 +69,27 @@ def test_a_command_that_ignores_its_stop_signal_is_killed(tmp_path):
         output=tmp_path / "out",
         stop_seconds=0.5,
     )
-    _await(lambda: (tmp_path / "out").read_text() == "ready\n", "the trap")
+    eventually(lambda: (tmp_path / "out").read_text() == "ready\n", "the trap")
     assert leashed.close() == 128 + signal.SIGKILL
-    assert not _runs(leashed.pid)
+    assert not is_running(leashed.pid)
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
 def test_the_command_ends_with_the_process_that_asked_for_it(tmp_path, number):
     (tmp_path / "data").mkdir()
     asking = subprocess.Popen([sys.executable, "-c", ASKING, tmp_path], cwd=ROOT, stderr=subprocess.DEVNULL)
-    _await((tmp_path / "pid").exists, "the command's start")
+    eventually((tmp_path / "pid").exists, "the command's start")
     command = int((tmp_path / "pid").read_text())
-    assert _runs(command)
+    assert is_running(command)
     asking.send_signal(number)
     asking.wait()
-    _await(lambda: not _runs(command), "the command's end")
-    _await(lambda: not (tmp_path / "data").exists(), "the removal of its folder")
+    eventually(lambda: not is_running(command), "the command's end")
+    eventually(lambda: not (tmp_path / "data").exists(), "the removal of its folder")
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux ends a process with its parent by itself")
 def test_the_command_ends_even_when_the_leash_itself_is_killed(tmp_path):
     leashed = Leashed(["sleep", "600"], output=tmp_path / "out")
     os.kill(leashed._leash.pid, signal.SIGKILL)
-    _await(lambda: not _runs(leashed.pid), "the command's end")
+    eventually(lambda: not is_running(leashed.pid), "the command's end")
     leashed.close()

@@ -5,7 +5,6 @@ import pwd
 import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
 
 import psycopg
@@ -14,6 +13,7 @@ import pytest
 from testing import postgres
 from testing.installation import ROOT
 from testing.postgres import PostgresUnavailable, find_binaries, running_server
+from testing.processes import eventually
 
 
 def _ask(url: str, statement: str) -> str:
@@ -116,6 +116,7 @@ def test_without_any_postgresql_the_error_says_what_to_do(monkeypatch):
 def test_the_server_ends_with_a_test_run_that_is_killed(without_given_server, tmp_path):
     script = """
 import sys
+from testing.processes import eventually
 from testing.postgres import running_server
 with running_server() as server:
     print(server.url, flush=True)
@@ -136,7 +137,4 @@ with running_server() as server:
         # Blocks until the server closes the connection, which is the end of its orderly stop.
         with pytest.raises(psycopg.OperationalError):
             session.execute("SELECT pg_sleep(60)")
-    deadline = time.monotonic() + 15
-    while folder.exists():
-        assert time.monotonic() < deadline, f"{folder} is still there"
-        time.sleep(0.02)
+    eventually(lambda: not folder.exists(), f"the removal of {folder}")

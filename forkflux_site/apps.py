@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from django.apps import AppConfig
+from django.apps import AppConfig, apps
 from django.db import connections
 from django.db.models.signals import pre_migrate
 
@@ -17,7 +17,8 @@ class ForkfluxSiteConfig(AppConfig):
     def ready(self) -> None:
         from forkflux_site import checks  # noqa: F401 - registers itself on import
 
-        pre_migrate.connect(_refuse_original, sender=self)
+        # An app without models hears nothing of migrations; any app with models stands for all.
+        pre_migrate.connect(_refuse_original, sender=apps.get_app_config("core"))
 
 
 def _refuse_original(*, using: str, **_: Any) -> None:

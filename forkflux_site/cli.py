@@ -60,6 +60,10 @@ def _run(program: str, arguments: list[str], *, show_django_commands: bool) -> i
         return _fail(str(error))
     except (DatabaseError, InterfaceError) as error:
         return _fail(_explain(error))
+    except OSError as error:
+        if error.filename is None:
+            raise
+        return _fail(f"{error.filename}: {error.strerror}.")
 
 
 def _use_settings_options(arguments: list[str]) -> None:

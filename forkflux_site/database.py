@@ -21,6 +21,9 @@ _ALIASES = {
 }
 _ACCEPTED = ("sqlite", "postgresql", *_ALIASES)
 _FILE_NAME = "forkflux.db"
+
+# Set by `serve` for the processes that answer requests; nobody else should.
+SERVER_PROCESS = "FORKFLUX_SERVER_PROCESS"
 _IN_MEMORY = ":memory:"
 
 # Threads that a process may hold beside those that answer requests: the sweep, a command's own work,
@@ -142,7 +145,10 @@ def _postgresql(parsed: dict[str, Any], options: dict[str, Any], *, threads: int
 
 def _connections(options: dict[str, Any], *, threads: int) -> dict[str, Any]:
     """How connections last, in one place: a pool per process, or one connection per lasting thread."""
-    if env.choice("FORKFLUX_CONNECTIONS", "pool", ("pool", "lasting")) == "lasting":
+    kind = env.choice("FORKFLUX_CONNECTIONS", "pool", ("pool", "lasting"))
+    # A command has one thread: a pool would only make it slower to start, and slower to notice that the
+    # database does not answer.
+    if kind == "lasting" or not env.boolean(SERVER_PROCESS, default=False):
         return {"CONN_MAX_AGE": None, "CONN_HEALTH_CHECKS": True}
     options["pool"] = {
         "min_size": 1,

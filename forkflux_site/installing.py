@@ -98,7 +98,7 @@ def _install_sqlite(file: Path) -> Installed:
 
 
 def make_folder(folder: Path) -> None:
-    if folder.exists():
+    if folder.is_dir():
         return
     try:
         # What agents tell each other is nobody else's business on a shared machine.

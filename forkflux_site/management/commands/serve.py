@@ -15,6 +15,7 @@ from django.db import connection, connections
 
 from core import env
 from forkflux_site.checks import hosting_problems
+from forkflux_site.database import SERVER_PROCESS
 from forkflux_site.installing import (
     install,
     make_folder,
@@ -192,7 +193,7 @@ def _turn_into_gunicorn(listener: socket.socket, host: str, workers: int) -> Non
         os.set_inheritable(descriptor, True)  # noqa: FBT003 - the standard library takes it by position only
     environment = {
         **os.environ,
-        # What it was found to be here, whatever file appears elsewhere in the meantime.
+        SERVER_PROCESS: "true",
         "FORKFLUX_SERVE_URL": _url(host, listener),
         "FORKFLUX_SERVE_ANNOUNCE_FD": str(reader),
         "PYTHONPATH": os.pathsep.join(filter(None, [str(_ROOT), os.environ.get("PYTHONPATH")])),
@@ -200,6 +201,7 @@ def _turn_into_gunicorn(listener: socket.socket, host: str, workers: int) -> Non
         "PYTHONSAFEPATH": "1",
     }
     if connection.vendor == "sqlite":
+        # What it was found to be here, whatever file appears elsewhere in the meantime.
         environment["DATABASE_URL"] = f"sqlite:///{sqlite_file()}"
     sys.stdout.flush()
     sys.stderr.flush()

@@ -12,10 +12,11 @@ from typing import Any
 from django.db import connection
 
 from core.actors import Actor
-from core.clock import STAMPS, Moment, iso
+from core.clock import Moment, iso
 from events.record import Head, append
 from jobs.errors import JobNotFound
 from jobs.lifecycle import HELD, LEASED, Status, Verb, arrow_from
+from jobs.locking import locked
 from jobs.models import Job
 
 # What each state tells while it lasts: cleared by every change of status, then set for the new state.
@@ -49,33 +50,11 @@ _LEASE_CLOSED = _NO_LEASE | {"lease_seconds": None, "lease_heartbeat_at": None, 
 _FIELDS = {field.attname: field for field in Job._meta.concrete_fields}
 
 
-def lockable() -> Any:
-    """Jobs to lock, with the database's clock read after the lock was waited for.
-
-    PostgreSQL evaluates both columns again when the row changed while the statement waited. No key is
-    changed here, so inserts that reference the row need not wait for us.
-    """
-    return (
-        Job.objects.select_for_update(no_key=True, of=("self",))
-        .select_related("target_role", "source_agent", "assignee_agent")
-        .annotate(**STAMPS)
-    )
-
-
-def lockable_now() -> Any:
-    """As `lockable`, passing over what somebody else has locked instead of waiting for it.
-
-    Plain FOR UPDATE would also pass over rows on which an insert elsewhere holds a foreign-key share lock.
-    """
-    return lockable().select_for_update(no_key=True, skip_locked=True, of=("self",))
-
-
 def lock(job_id: int) -> Job:
     """The job, locked until the transaction ends; JobNotFound."""
-    job: Job | None = lockable().filter(pk=job_id).first()
-    if job is None:
-        raise JobNotFound()
-    return job
+    for job in locked("j.id = %s", [job_id]):
+        return job
+    raise JobNotFound
 
 
 def moment_of(job: Job) -> Moment:

@@ -9,9 +9,6 @@ import time
 from collections.abc import Sequence
 from datetime import timedelta
 
-from django.db import connection
-from django.db.models import QuerySet
-
 from core.actors import Actor, HeldRole
 from core.clock import iso
 from core.errors import Unavailable
@@ -20,6 +17,7 @@ from jobs import queue, transitions
 from jobs.authority import require, state_of
 from jobs.errors import NotDue, OnHold, Overdue, RoleNotHeld, RolePaused
 from jobs.lifecycle import Verb
+from jobs.locking import locked
 from jobs.models import Job
 from jobs.services.limits import lock_agent_when_limited, require_room
 from roles.selectors import require_known
@@ -70,9 +68,9 @@ def claim_next(
     roles = _wanted_roles(actor, role_keys)
     lock_agent_when_limited(actor)
     deadline = time.monotonic() + DEADLINE_SECONDS
-    most = CANDIDATES
+    look_at = CANDIDATES
     while time.monotonic() < deadline:
-        job = _pick(actor, roles, labels, most)
+        job = queue.pick(actor, roles, labels, look_at=look_at)
         if job is not None:
             _take(job, actor, lease_seconds)
             return job
@@ -82,24 +80,10 @@ def claim_next(
         # will be claimed, some were only being touched. Waiting for one of them tells which.
         ids = queue.candidates(actor, roles, labels, 1)
         if not ids:
-            raise queue.nothing_to_claim(actor, roles, labels)
-        if connection.vendor == "postgresql":
-            transitions.lockable().filter(pk=ids[0]).first()
-        most = min(most * 4, CANDIDATES_MOST)
+            raise queue.nothing_to_claim(roles, labels)
+        locked("j.id = %s", ids)
+        look_at = min(look_at * 4, CANDIDATES_MOST)
     raise Unavailable(retry_after_seconds=1)
-
-
-def _pick(actor: Actor, roles: list[HeldRole], labels: Sequence[str], most: int) -> Job | None:
-    """The first claimable job that nobody else has locked, locked."""
-    if len(roles) == 1:
-        free = queue.claimable(transitions.lockable_now(), actor, roles[0], labels)
-    else:
-        ids = queue.candidates(actor, roles, labels, most)
-        if not ids:
-            return None
-        free = queue.handed_out(transitions.lockable_now()).filter(pk__in=ids)
-    ordered: QuerySet[Job] = free.order_by(*queue.ORDER)
-    return ordered.first()
 
 
 def _take(job: Job, actor: Actor, lease_seconds: int | None) -> None:

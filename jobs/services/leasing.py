@@ -14,12 +14,17 @@ from core.transactions import write_transaction
 from jobs import transitions
 from jobs.authority import require
 from jobs.lifecycle import LEASED, Verb
+from jobs.locking import locked
 from jobs.models import Job
 
 # Without an explicit heartbeat a lease is not extended beyond this many terms after the last one.
 IMPLICIT_TERMS = 4
 # A renewal is written when a third of the lease or this much has passed, whichever is less.
 RENEW_AFTER_SECONDS = 20.0
+# One process hardly holds more; what is beyond renews with the next heartbeat.
+MOST = 1_000
+
+_LEASED = "j.status IN ('in_progress', 'unblocked')"
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,10 +83,12 @@ def agent_heartbeat(*, actor: Actor) -> Holdings:
 
 @write_transaction
 def _extend_session(*, actor: Actor) -> None:
-    held = transitions.lockable().filter(
-        assignee_agent_id=actor.agent_id, lease_session=actor.session, status__in=sorted(LEASED)
+    held = locked(
+        f"j.assignee_agent_id = %s AND j.lease_session = %s AND {_LEASED}",
+        [actor.agent_id, actor.session],
+        most=MOST,
     )
-    for job in held.order_by("id"):
+    for job in held:
         lease = transitions.lease_columns(now=job.db_now, seconds=_term(job), session=actor.session)
         transitions.amend(job, actor=actor, event_type=None, **lease)
 
@@ -95,30 +102,35 @@ def sign_of_life(*, actor: Actor, job_id: int | None = None) -> None:
     if not actor.is_agent or (job_id is None and not actor.session):
         return
     # Looked at without a lock first: most calls have nothing to renew.
-    jobs = _slim(_held_by(actor, job_id)).annotate(**STAMPS)
-    due = [job.pk for job in jobs if _renewal(job, job.db_now) is not None]
+    named = Q(pk=job_id) | Q(lease_session=actor.session) if actor.session else Q(pk=job_id)
+    jobs = _slim(Job.objects.filter(named, assignee_agent_id=actor.agent_id, status__in=sorted(LEASED)))
+    due = [
+        job.pk
+        for job in jobs.annotate(**STAMPS)
+        if _keeps_alive(actor, job_id, job) and _renewal(job, job.db_now) is not None
+    ]
     if due:
-        _renew(job_ids=due, actor=actor, job_id=job_id)
+        _renew(job_ids=sorted(due), actor=actor, named=job_id)
 
 
 @write_transaction
-def _renew(*, job_ids: list[int], actor: Actor, job_id: int | None) -> None:
-    # Whoever has a row locked now is changing it: that is a verb, and it settles the lease itself.
-    held = transitions.lockable_now().filter(pk__in=job_ids) & _held_by(actor, job_id)
-    for job in held.order_by("id"):
-        until = _renewal(job, job.db_now)
-        if until is not None:
-            transitions.renew(job, lease_expires_at=until)
+def _renew(*, job_ids: list[int], actor: Actor, named: int | None) -> None:
+    for job_id in job_ids:
+        # Whoever has the row locked now is changing it: that is a verb, and it settles the lease itself.
+        for job in locked(f"j.id = %s AND {_LEASED}", [job_id], skip_locked=True):
+            until = _renewal(job, job.db_now)
+            if until is not None and _keeps_alive(actor, named, job):
+                transitions.renew(job, lease_expires_at=until)
 
 
-def _held_by(actor: Actor, job_id: int | None) -> QuerySet[Job]:
-    """The leased jobs to which this call is a sign of life."""
-    named = Q(pk=job_id)
-    if actor.session:
+def _keeps_alive(actor: Actor, named: int | None, job: Job) -> bool:
+    """Whether this call is a sign of life of the process that holds the job."""
+    if job.assignee_agent_id != actor.agent_id:
+        return False
+    if actor.session and job.lease_session:
         # The same token in another process is not the holder.
-        named &= Q(lease_session__isnull=True) | Q(lease_session=actor.session)
-        named |= Q(lease_session=actor.session)
-    return Job.objects.filter(named, assignee_agent_id=actor.agent_id, status__in=sorted(LEASED))
+        return job.lease_session == actor.session
+    return job.pk == named
 
 
 def _renewal(job: Job, now: datetime) -> datetime | None:
@@ -147,5 +159,7 @@ def _slim(jobs: QuerySet[Job]) -> QuerySet[Job]:
         "lease_seconds",
         "lease_expires_at",
         "lease_heartbeat_at",
+        "lease_session",
+        "assignee_agent_id",
         "target_role_id",
     )

@@ -10,20 +10,24 @@ import logging
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from django.db.models import QuerySet
+from django.db import connection
 
 from core.actors import SYSTEM
-from core.clock import DatabaseNow, iso
+from core.clock import NOW_SQL, iso
 from core.idempotency import forget_old_keys
 from core.transactions import write_transaction
 from jobs import transitions
 from jobs.authority import owner_of
-from jobs.lifecycle import LEASED, OPEN, Status, Verb
+from jobs.lifecycle import Status, Verb
+from jobs.locking import locked
 from jobs.models import Job
 
 logger = logging.getLogger(__name__)
 
 BATCH = 500
+
+_EXPIRED = "j.status IN ('in_progress', 'unblocked') AND j.lease_expires_at <= {now}"
+_OVERDUE = "j.status IN ('pending', 'published') AND j.expires_at <= {now} AND j.lease_generation = 0"
 
 
 @dataclass(slots=True)
@@ -43,8 +47,8 @@ class SweepReport:
 def sweep_once() -> SweepReport:
     """Run one sweep over everything that is due now."""
     report = SweepReport()
-    report.expired = _each(_expired(), expire, report.errors)
-    report.lapsed = _each(_overdue(), lapse, report.errors)
+    report.expired = _each(_EXPIRED, expire, report.errors)
+    report.lapsed = _each(_OVERDUE, lapse, report.errors)
     report.forgotten_keys = forget_old_keys()
     return report
 
@@ -54,9 +58,10 @@ def expire(*, job_id: int) -> bool:
     """Take a job back whose lease ran out; False when that is no longer so."""
     # A completion or a heartbeat may have slipped in since the look: decided again under the lock.
     # A row that somebody has locked right now is being written by its holder, or by another sweep.
-    job = _expired(transitions.lockable_now()).filter(pk=job_id).first()
-    if job is None:
+    found = locked(f"j.id = %s AND {_EXPIRED}", [job_id], skip_locked=True)
+    if not found:
         return False
+    [job] = found
     count = job.lease_expiry_count + 1
     payload = {
         "lease_generation": job.lease_generation,
@@ -96,9 +101,10 @@ def expire(*, job_id: int) -> bool:
 @write_transaction
 def lapse(*, job_id: int) -> bool:
     """Cancel a job that nobody claimed before its `expires_at`; False when that is no longer so."""
-    job = _overdue(transitions.lockable_now()).filter(pk=job_id).first()
-    if job is None:
+    found = locked(f"j.id = %s AND {_OVERDUE}", [job_id], skip_locked=True)
+    if not found:
         return False
+    [job] = found
     transitions.move(
         job,
         Verb.LAPSE,
@@ -110,21 +116,11 @@ def lapse(*, job_id: int) -> bool:
     return True
 
 
-def _expired(jobs: QuerySet[Job] | None = None) -> QuerySet[Job]:
-    found = Job.objects.all() if jobs is None else jobs
-    return found.filter(status__in=sorted(LEASED), lease_expires_at__lte=DatabaseNow())
-
-
-def _overdue(jobs: QuerySet[Job] | None = None) -> QuerySet[Job]:
-    found = Job.objects.all() if jobs is None else jobs
-    return found.filter(status__in=sorted(OPEN), expires_at__lte=DatabaseNow(), lease_generation=0)
-
-
-def _each(due: QuerySet[Job], verb: Callable[..., bool], errors: list[int]) -> list[int]:
+def _each(due: str, verb: Callable[..., bool], errors: list[int]) -> list[int]:
     """Apply a verb to each due job, in ascending id; those that fail are logged and passed over."""
     done: list[int] = []
     after = 0
-    while ids := list(due.filter(pk__gt=after).order_by("pk").values_list("pk", flat=True)[:BATCH]):
+    while ids := _due(due, after):
         after = ids[-1]
         for job_id in ids:
             try:
@@ -134,3 +130,14 @@ def _each(due: QuerySet[Job], verb: Callable[..., bool], errors: list[int]) -> l
                 logger.exception("sweep_failed", extra={"verb": verb.__name__, "job_id": job_id})
                 errors.append(job_id)
     return done
+
+
+def _due(due: str, after: int) -> list[int]:
+    condition = due.replace("{now}", NOW_SQL[connection.vendor])
+    with connection.cursor() as cursor:
+        cursor.execute(
+            f"SELECT j.id FROM {Job._meta.db_table} j WHERE j.id > %s AND {condition} "  # noqa: S608
+            f"ORDER BY j.id LIMIT {BATCH}",
+            [after],
+        )
+        return [row[0] for row in cursor.fetchall()]

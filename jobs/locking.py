@@ -1,0 +1,78 @@
+"""Locking jobs: the one SELECT … FOR NO KEY UPDATE through which every verb gets its job.
+
+`NO KEY`, because no verb changes a key: an insert elsewhere that references the row need not wait for us,
+and SKIP LOCKED does not pass over a row merely because such an insert holds a share lock on it.
+SQLite has no row locks; there the write transaction is IMMEDIATE, a lock on the whole database.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from django.db import connection
+
+from agents.models import Agent
+from core.clock import NOW_SQL, TRANSACTION_ID_SQL, as_datetime
+from core.rows import RowReader
+from jobs.models import Job
+from roles.models import Role
+
+_JOB, _ROLE = RowReader(Job, "j"), RowReader(Role, "r")
+_SOURCE, _HOLDER = RowReader(Agent, "s"), RowReader(Agent, "h")
+_READERS = (_JOB, _ROLE, _SOURCE, _HOLDER)
+
+# PostgreSQL evaluates the clock again when the row changed while the statement waited for it.
+_SELECT = (
+    f"SELECT {', '.join(reader.select for reader in _READERS)}, {{now}}, {{transaction_id}} "  # noqa: S608
+    f"FROM {Job._meta.db_table} j "
+    f"JOIN {Role._meta.db_table} r ON r.id = j.target_role_id "
+    f"LEFT JOIN {Agent._meta.db_table} s ON s.id = j.source_agent_id "
+    f"LEFT JOIN {Agent._meta.db_table} h ON h.id = j.assignee_agent_id "
+    "WHERE {where} ORDER BY {order} LIMIT {most}{lock}"
+)
+_LOCK = {"postgresql": " FOR NO KEY UPDATE OF j", "sqlite": ""}
+_SKIP = {"postgresql": " SKIP LOCKED", "sqlite": ""}
+
+
+def locked(
+    where: str,
+    parameters: Sequence[Any],
+    *,
+    order: str = "j.id",
+    most: int = 1,
+    skip_locked: bool = False,
+) -> list[Job]:
+    """The jobs `j` that match, locked until the transaction ends, with role, source and holder at hand.
+
+    `where` and `order` are SQL of ours, never input; `{now}` in them is the database's clock. With
+    `skip_locked`, what others have locked is passed over; else it is waited for and looked at again.
+    Each job carries `db_now` and `db_transaction` of the statement.
+    """
+    vendor = connection.vendor
+    lock = _LOCK[vendor] + (_SKIP[vendor] if skip_locked else "")
+    sql = _SELECT.format(
+        now=NOW_SQL[vendor],
+        transaction_id=TRANSACTION_ID_SQL[vendor],
+        where=where.replace("{now}", NOW_SQL[vendor]),
+        order=order,
+        most=int(most),
+        lock=lock,
+    )
+    with connection.cursor() as cursor:
+        cursor.execute(sql, parameters)
+        return [_read(row) for row in cursor.fetchall()]
+
+
+def _read(row: Sequence[Any]) -> Job:
+    pieces, start = [], 0
+    for reader in _READERS:
+        pieces.append(row[start : start + reader.width])
+        start += reader.width
+    job = _JOB.read(pieces[0])
+    job.target_role = _ROLE.read(pieces[1])
+    job.source_agent = _SOURCE.read_optional(pieces[2])
+    job.assignee_agent = _HOLDER.read_optional(pieces[3])
+    job.db_now = as_datetime(row[start])
+    job.db_transaction = row[start + 1]
+    return job

@@ -21,7 +21,7 @@ from testing.leash import Leashed
 ROOT = Path(__file__).resolve().parent.parent
 START_SECONDS = 60.0
 COMMAND_SECONDS = 120.0
-_LISTENS = re.compile(r"ForkFlux listens on (http://\S+?:\d+)")
+_LISTENS = re.compile(r"ForkFlux listens on (http://\S+:\d+)\n")
 TEST_SECRET = "a-secret-key-for-tests-that-guards-nothing-at-all"
 
 

@@ -58,6 +58,12 @@ class _Search:
             for name in node.names
             if name.name == "Job" and name.asname
         }
+        self.imported_names = {
+            (name.asname or name.name).split(".")[0]
+            for node in ast.walk(tree)
+            if isinstance(node, ast.Import | ast.ImportFrom)
+            for name in node.names
+        }
         # What is named at run time counts only where a job can be at hand, or half of Django is reported.
         self.knows_jobs = any(_imports_jobs(node) for node in ast.walk(tree))
         self.own_attributes = {
@@ -94,6 +100,12 @@ class _Search:
             isinstance(node, ast.Name) and node.id in self.job_names
         )
 
+    def _is_writer(self, callee: ast.expr, name: str) -> bool:
+        # A method of a queryset or a manager; a function of that name, or one of an imported module, is a service.
+        if not isinstance(callee, ast.Attribute) or {name, name.removeprefix("a")}.isdisjoint(_WRITERS):
+            return False
+        return not (isinstance(callee.value, ast.Name) and callee.value.id in self.imported_names)
+
     def _target(self, node: ast.Attribute | ast.Subscript) -> Iterator[StatusWrite]:
         if isinstance(node, ast.Attribute):
             written = node.attr == COLUMN and id(node) not in self.own_attributes
@@ -115,7 +127,7 @@ class _Search:
             yield StatusWrite(node.lineno, "get_model: the model under another name")
         elif name == "update" and isinstance(node.func, ast.Attribute) and _is_namespace(node.func.value):
             yield StatusWrite(node.lineno, f"{ast.unparse(node.func)}(…)")
-        elif self._is_job(node.func) or name in _WRITERS or name.removeprefix("a") in _WRITERS:
+        elif self._is_job(node.func) or self._is_writer(node.func, name):
             yield from self._columns(node, name)
 
     def _columns(self, node: ast.Call, name: str) -> Iterator[StatusWrite]:

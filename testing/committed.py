@@ -1,0 +1,44 @@
+"""A test database whose transactions really commit: for rules that live in commits, roll-backs and locks.
+
+pytest-django's `django_db` wraps a test in one transaction, in which a refused verb is not rolled back and a
+retry cannot begin. Its `transaction=True` flushes every table, the installation's own row included.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from django.apps import apps
+from django.core.management.color import no_style
+from django.db import connection, transaction
+from pytest_django import DjangoDbBlocker
+
+# Made by migrations, not by tests.
+KEPT = {"core.Installation"}
+
+
+@pytest.fixture(scope="module")
+def committed_database(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[None]:
+    """The test database in autocommit for all tests of a module; its rows are deleted after the last one.
+
+    Tests of one module see each other's rows: make roles and agents of your own, and look only at theirs.
+    """
+    with django_db_blocker.unblock():
+        # A flush by a test before this module takes the row that the first migration made.
+        apps.get_model("core.Installation").objects.get_or_create(pk=1)
+        yield
+        _empty()
+
+
+def _empty() -> None:
+    tables = [
+        model._meta.db_table
+        for label in ("core", "events", "roles", "agents", "jobs", "artifacts")
+        for model in apps.get_app_config(label).get_models(include_auto_created=True)
+        if model._meta.label not in KEPT
+    ]
+    statements = connection.ops.sql_flush(no_style(), tables, reset_sequences=False)
+    with transaction.atomic(), connection.cursor() as cursor:
+        for statement in statements:
+            cursor.execute(statement)

@@ -13,6 +13,7 @@ from django.db.models import QuerySet
 from agents.models import Agent, AgentRole, AgentToken
 from core.actors import Actor, ActorKind, HeldRole
 from core.clock import NOW_SQL, as_datetime
+from core.transactions import reconnecting
 from roles.models import Role
 
 _TOKEN, _AGENT, _ROLE, _HELD = (model._meta.db_table for model in (AgentToken, Agent, Role, AgentRole))
@@ -55,6 +56,7 @@ class Identity:
         )
 
 
+@reconnecting
 def identity_by_token_hash(token_hash: str, *, session: str | None = None) -> Identity | None:
     """Who presents a token of this hash; None when there is no such token. One statement."""
     return _identity(_BY_TOKEN, token_hash, session)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import ParamSpec, TypeVar
 
-from django.db import OperationalError, connection, transaction
+from django.db import InterfaceError, OperationalError, connection, transaction
 
 from core.errors import Unavailable
 
@@ -49,6 +49,26 @@ def is_retryable(error: OperationalError) -> bool:
     if sqlstate is not None:
         return sqlstate in RETRYABLE_SQLSTATES
     return connection.vendor == "sqlite" and "locked" in str(error)
+
+
+def reconnecting(function: Callable[P, R]) -> Callable[P, R]:
+    """Run a read that opens a request again when the database went away and came back since the last one.
+
+    Connections last longer than requests. Asking each time whether one still works would cost every
+    request a round trip; a read that fails on a dead connection is simply repeated on a new one.
+    """
+
+    @functools.wraps(function)
+    def run(*args: P.args, **kwargs: P.kwargs) -> R:
+        try:
+            return function(*args, **kwargs)
+        except (OperationalError, InterfaceError):
+            if connection.in_atomic_block or connection.is_usable():
+                raise
+            connection.close()
+            return function(*args, **kwargs)
+
+    return run
 
 
 def write_transaction(function: Callable[P, R]) -> Callable[P, R]:

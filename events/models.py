@@ -6,7 +6,6 @@ import json
 from typing import Any
 
 from django.db import models
-from django.db.models import Q
 
 
 class Event(models.Model):
@@ -47,9 +46,6 @@ class Event(models.Model):
         ]
         indexes = [
             models.Index(fields=["epoch", "feed_tx", "id"], name="event_feed_order"),
-            models.Index(
-                fields=["job_id", "sequence"], condition=Q(job_id__isnull=False), name="event_trail_of_a_job"
-            ),
         ]
 
     def __str__(self) -> str:

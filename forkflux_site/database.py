@@ -149,7 +149,7 @@ def _connections(options: dict[str, Any], *, threads: int) -> dict[str, Any]:
     # A command has one thread: a pool would only make it slower to start, and slower to notice that the
     # database does not answer.
     if kind == "lasting" or not env.boolean(SERVER_PROCESS, default=False):
-        return {"CONN_MAX_AGE": None, "CONN_HEALTH_CHECKS": True}
+        return {"CONN_MAX_AGE": None, "CONN_HEALTH_CHECKS": False}
     options["pool"] = {
         "min_size": 1,
         "max_size": threads + _CONNECTIONS_BESIDE_REQUESTS,

@@ -214,7 +214,6 @@ class Job(models.Model):
                 fields=["lost_session"], condition=Q(lost_session__isnull=False), name="job_lost_by_session"
             ),
             models.Index(fields=["created_at", "id"], name="job_list_order"),
-            models.Index(fields=["status", "created_at", "id"], name="job_list_by_status"),
             models.Index(fields=["target_role", "status", "created_at", "id"], name="job_list_by_role"),
         ]
 

@@ -165,7 +165,7 @@ def _cursor_value(name: str, value: Any) -> Any:
 
 def trail(job_id: int) -> QuerySet[Event]:
     """The job's events, oldest first."""
-    return Event.objects.filter(job_id=job_id).order_by("sequence")
+    return Event.objects.filter(stream=f"job:{job_id}").order_by("sequence")
 
 
 def trail_page(job_id: int, query: TrailInput) -> tuple[list[Event], str | None]:

@@ -1,5 +1,6 @@
 """Gunicorn's ASGI worker, with an end that waits for requests but not for idle connections."""
 
+import asyncio
 import ctypes
 import os
 import signal
@@ -49,6 +50,7 @@ class Worker(gasgi.ASGIWorker):  # type: ignore[misc]  # gunicorn has no types
         super().__init__(*args, **kwargs)
         self.connections: set[WatchedConnection] = set()
         self._announced = False
+        self._serving: asyncio.Task[Any] | None = None
 
     def init_process(self) -> None:
         _end_with_parent(self.ppid)
@@ -62,6 +64,17 @@ class Worker(gasgi.ASGIWorker):  # type: ignore[misc]  # gunicorn has no types
             self._announced = True
             _announce()
         super().notify()
+
+    def handle_exit_signal(self) -> None:
+        was_serving = self.alive and self._announced
+        super().handle_exit_signal()
+        if was_serving and self._serving is not None:
+            # The serving loop looks once a second whether it shall end; this ends its pause.
+            self._serving.cancel()
+
+    async def _serve(self) -> None:
+        self._serving = asyncio.current_task()
+        await super()._serve()
 
     async def _shutdown(self) -> None:
         if os.getppid() != self.ppid:

@@ -13,16 +13,19 @@ from core import env
 LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
 FORMATS = ("plain", "json")
 
-_CREDENTIAL = re.compile(
-    r"(?i)\b((?:authorization|x-api-key|api[_-]?token|secret[_-]?key|password|bearer|basic)['\"]?\s*[:=]?\s+"
-    r"|(?:token|api_token|secret_key|password)['\"]?\s*[:=]\s*['\"]?)([^\s'\",}]{6,})"
+_NAMED = re.compile(
+    r"""(?ix) \b ( (?: authorization | [\w-]*api[_-]?key | [\w-]*token | secret[_-]?key | [\w-]*password | cookie )
+    ["']? \s* [:=] \s* ["']? (?: (?: bearer | basic ) \s+ )? ) [^\s'",}]{3,}"""
 )
+_SCHEME = re.compile(r"(?i)\b((?:bearer|basic)\s+)[\w.~+/=-]{12,}")
 _QUERY = re.compile(r"(/[^\s?'\"]*)\?[^\s'\"]+")
 
 
 def without_secrets(text: str) -> str:
     """The text with query strings and everything that looks like a credential taken out."""
-    return _CREDENTIAL.sub(r"\1[removed]", _QUERY.sub(r"\1?[removed]", text))
+    for pattern in (_NAMED, _SCHEME):
+        text = pattern.sub(r"\1[removed]", text)
+    return _QUERY.sub(r"\1?[removed]", text)
 
 
 def _remove_secrets(

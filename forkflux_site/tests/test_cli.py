@@ -12,7 +12,8 @@ import pytest
 from core import __version__
 from testing.installation import ROOT, Installation
 
-pytestmark = pytest.mark.sqlite_only  # each starts processes with a database of its own
+# Each starts processes with databases of their own.
+pytestmark = [pytest.mark.slow, pytest.mark.both_databases]
 
 
 @pytest.fixture

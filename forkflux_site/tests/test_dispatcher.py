@@ -123,6 +123,7 @@ def environ_seen(response: httpx.Response) -> dict[str, str]:
 # --- Clients that are slow, greedy or gone --------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_clients_that_stall_in_their_body_hold_no_thread_and_are_told_to_go(server: SmallServer) -> None:
     stalled = [
         server.send("POST /stalled HTTP/1.1", "Content-Length: 1000", body=b"a")
@@ -137,6 +138,7 @@ def test_clients_that_stall_in_their_body_hold_no_thread_and_are_told_to_go(serv
     assert "/stalled" not in server.control()["calls"]
 
 
+@pytest.mark.slow
 def test_a_body_that_drips_fast_enough_still_ends_at_the_total_time(
     server: SmallServer,
 ) -> None:
@@ -224,6 +226,7 @@ def test_a_request_whose_client_left_while_it_waited_is_not_begun(server: SmallS
         connection.close()
 
 
+@pytest.mark.slow
 def test_no_answer_by_the_deadline_is_a_503_that_says_what_may_have_happened(
     start: Callable[..., SmallServer],
 ) -> None:
@@ -357,6 +360,7 @@ def test_an_error_in_the_application_is_a_500_in_the_apis_shape_and_the_thread_l
 # --- The process ----------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_the_end_waits_for_what_is_under_way_and_not_for_idle_connections(
     start: Callable[..., SmallServer], tmp_path: Path
 ) -> None:
@@ -379,6 +383,7 @@ def test_the_end_waits_for_what_is_under_way_and_not_for_idle_connections(
     assert server.process.wait(10) == 0
 
 
+@pytest.mark.slow
 def test_a_worker_that_is_killed_is_replaced_without_a_second_announcement(
     start: Callable[..., SmallServer],
 ) -> None:
@@ -395,6 +400,7 @@ def test_a_worker_that_is_killed_is_replaced_without_a_second_announcement(
     assert server.log.read_text().count("listens on") == 1
 
 
+@pytest.mark.slow
 def test_the_workers_end_with_their_master_even_if_that_is_killed(tmp_path: Path) -> None:
     log = tmp_path / "server.log"
     with log.open("w") as output:

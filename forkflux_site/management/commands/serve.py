@@ -60,6 +60,9 @@ class Command(BaseCommand):
         workers = _number_of_workers(options["workers"])
         if not 0 <= options["port"] <= 65_535:
             raise CommandError(f"--port is {options['port']}; allowed is 0 to 65535.", returncode=2)
+        if connection.vendor == "sqlite":
+            _become_the_only_server(sqlite_file())
+        listener = _bind(options["host"], options["port"])
         self._report(
             hosting_problems(
                 host=options["host"],
@@ -68,9 +71,6 @@ class Command(BaseCommand):
                 debug=settings.DEBUG,
             )
         )
-        if connection.vendor == "sqlite":
-            _become_the_only_server(sqlite_file())
-        listener = _bind(options["host"], options["port"])
         if options["no_migrate"]:
             require_current_tables()
         else:

@@ -44,7 +44,7 @@ def require(job: Job, verb: Verb, actor: Actor, *, lease_generation: int | None 
     may = {who for arrow in arrows_of(verb) for who in arrow.who}
     acts_as_holder = Who.HOLDER in may and not (Who.SOURCE in may and Who.SOURCE in mine)
     if actor.is_agent and acts_as_holder:
-        _refuse_stale_holder(job, verb, actor, lease_generation)
+        _refuse_stale_holder(job, actor, lease_generation)
     _refuse_stranger(job, verb, actor, mine, may)
     arrow = arrow_from(verb, job.state)
     if arrow is None:
@@ -64,7 +64,7 @@ def require(job: Job, verb: Verb, actor: Actor, *, lease_generation: int | None 
     raise WrongStatus(verb=str(verb), advice=advice_from(job.state), **state_of(job))
 
 
-def _refuse_stale_holder(job: Job, verb: Verb, actor: Actor, lease_generation: int | None) -> None:
+def _refuse_stale_holder(job: Job, actor: Actor, lease_generation: int | None) -> None:
     """A holder whose lease was lost must learn that, whatever became of the job since."""
     held_by_me = job.state in HELD and job.assignee_agent_id == actor.agent_id
     names_old_lease = lease_generation is not None and lease_generation != job.lease_generation
@@ -77,7 +77,7 @@ def _refuse_stale_holder(job: Job, verb: Verb, actor: Actor, lease_generation: i
         held_by_me and actor.session and job.lease_session and actor.session != job.lease_session
     )
     back_on_the_board = job.state in OPEN and job.last_holder_id == actor.agent_id
-    if names_old_lease or other_session or (back_on_the_board and verb is not Verb.UPDATE):
+    if names_old_lease or other_session or back_on_the_board:
         raise lease_lost(job, held_by_me=held_by_me)
 
 

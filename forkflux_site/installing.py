@@ -11,6 +11,7 @@ from django.db import connection
 from django.db.migrations.executor import MigrationExecutor
 
 from core import env
+from core.installation import settle_feed_epoch
 from forkflux_site.locks import LockHeld, exclusively
 from forkflux_site.original import refuse_original_file, refuse_original_tables
 from forkflux_site.secret import kept_key, path_beside
@@ -70,6 +71,7 @@ def require_current_tables() -> None:
     missing = len(_plan(MigrationExecutor(connection)))
     if missing:
         raise CommandError(f"{missing} migrations are not applied yet; run: forkflux init")
+    settle_feed_epoch()
 
 
 def _install_sqlite(file: Path) -> Installed:
@@ -116,6 +118,7 @@ def _migrate() -> int:
     plan = _plan(executor)
     if plan:
         call_command("migrate", verbosity=0, interactive=False)
+    settle_feed_epoch()
     return len(plan)
 
 

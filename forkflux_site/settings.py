@@ -142,6 +142,7 @@ REST_FRAMEWORK = {
         "core.api.renderers.BrowsableAPIRenderer",
     ],
     "DEFAULT_PARSER_CLASSES": ["core.api.parsers.AnyTypeJSONParser"],
+    "DEFAULT_CONTENT_NEGOTIATION_CLASS": "core.api.negotiation.LenientNegotiation",
     "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
     "EXCEPTION_HANDLER": "core.api.errors.exception_handler",
     "UNAUTHENTICATED_USER": None,

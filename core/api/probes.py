@@ -7,12 +7,21 @@ from typing import Any, ClassVar
 
 from django.db import DatabaseError, InterfaceError
 from django.db.models import F
+from drf_spectacular.renderers import (
+    OpenApiJsonRenderer,
+    OpenApiJsonRenderer2,
+    OpenApiYamlRenderer,
+    OpenApiYamlRenderer2,
+)
 from drf_spectacular.utils import extend_schema
 from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerView
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from core.api.permissions import DenyByDefault
+from core.api.renderers import CompactJSONRenderer
+from core.errors import Unavailable
 from core.models import Installation
 from core.transactions import write_transaction
 
@@ -29,6 +38,9 @@ class OpenView(APIView):
 class HealthView(OpenView):
     """The process answers. Nothing else is asked."""
 
+    # A page would have something to show and be a 200; whoever asks compares with 204.
+    renderer_classes = (CompactJSONRenderer,)
+
     @extend_schema(summary="The process answers", auth=[], responses={204: None})
     def get(self, request: Request) -> Response:
         return Response(status=204)
@@ -41,7 +53,7 @@ class ReadyView(OpenView):
     def get(self, request: Request) -> Response:
         try:
             ready = _write_and_read()
-        except (DatabaseError, InterfaceError) as error:
+        except (DatabaseError, InterfaceError, Unavailable) as error:
             logger.warning("not_ready", extra={"error": type(error.__cause__ or error).__name__})
             ready = False
         headers = None if ready else {"Retry-After": "1"}
@@ -54,23 +66,34 @@ def _write_and_read() -> bool:
     return Installation.objects.filter(pk=1).update(feed_epoch=F("feed_epoch")) == 1
 
 
-class SchemaView(SpectacularAPIView):
-    """The OpenAPI document."""
+class DescribingView(APIView):
+    """A page about the API, for whoever has a credential; its refusals have the API's one error shape."""
 
-    scope = "read"
+    scope: ClassVar[str] = "read"
+    # The library's own default would show everything to everybody.
+    permission_classes = (DenyByDefault,)
 
-    @extend_schema(exclude=True)
-    def get(self, request: Request, *args: Any, **kwargs: Any) -> Response:
-        response: Response = super().get(request, *args, **kwargs)  # type: ignore[no-untyped-call]
-        return response
+    def finalize_response(self, request: Request, response: Any, *args: Any, **kwargs: Any) -> Any:
+        if getattr(response, "exception", False):
+            request.accepted_renderer = CompactJSONRenderer()
+            request.accepted_media_type = CompactJSONRenderer.media_type
+        return super().finalize_response(request, response, *args, **kwargs)
 
 
-class DocsView(SpectacularSwaggerView):
+class SchemaView(DescribingView, SpectacularAPIView):
+    """The OpenAPI document, as JSON unless YAML is asked for."""
+
+    renderer_classes = [
+        OpenApiJsonRenderer2,
+        OpenApiJsonRenderer,
+        OpenApiYamlRenderer,
+        OpenApiYamlRenderer2,
+    ]
+
+    def _get_version_parameter(self, request: Request) -> None:
+        # There is one version. The library would write whatever the query says into a header.
+        return None
+
+
+class DocsView(DescribingView, SpectacularSwaggerView):
     """The OpenAPI document as pages, served from here."""
-
-    scope = "read"
-
-    @extend_schema(exclude=True)
-    def get(self, request: Request, *args: Any, **kwargs: Any) -> Response:
-        response: Response = super().get(request, *args, **kwargs)  # type: ignore[no-untyped-call]
-        return response

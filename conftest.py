@@ -5,19 +5,15 @@ Everything else that all tests share is testing/pytest_plugin.py, which is loade
 
 from __future__ import annotations
 
-import os
-from pathlib import Path
-
 import pytest
 from django.db import connections
 
 
 @pytest.fixture(scope="session")
-def django_db_modify_db_settings(django_db_modify_db_settings_parallel_suffix: None) -> None:
+def django_db_modify_db_settings(
+    django_db_modify_db_settings_parallel_suffix: None, tmp_path_factory: pytest.TempPathFactory
+) -> None:
     """SQLite in a file, as it is served: in memory there is no WAL, and threads meet other locks."""
     connection = connections["default"]
     if connection.vendor == "sqlite":
-        settings = connection.settings_dict
-        main = Path(str(settings["NAME"]))
-        suffix = os.environ.get("PYTEST_XDIST_WORKER", "main")
-        settings["TEST"]["NAME"] = str(main.with_name(f"test-{suffix}.db"))
+        connection.settings_dict["TEST"]["NAME"] = str(tmp_path_factory.mktemp("database") / "test.db")

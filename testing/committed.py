@@ -1,7 +1,7 @@
-"""A test database whose transactions really commit: for rules that live in commits, roll-backs and locks.
+"""A test database whose transactions really commit: for rules that live in commits, roll-backs, locks and retries.
 
-pytest-django's `django_db` wraps a test in one transaction, in which a refused verb is not rolled back and a
-retry cannot begin. Its `transaction=True` flushes every table, the installation's own row included.
+pytest-django's `django_db` wraps a test in one transaction, in which a refused verb is not rolled back and a retry
+cannot begin; with `transaction=True` it flushes every table, the row that the first migration made included.
 """
 
 from __future__ import annotations
@@ -18,14 +18,15 @@ from pytest_django import DjangoDbBlocker
 KEPT = {"core.Installation"}
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="module", name="db")
 def committed_database(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[None]:
-    """The test database in autocommit for all tests of a module; its rows are deleted after the last one.
+    """The test database in autocommit for all tests of a module; their rows are deleted after the last one.
 
-    Tests of one module see each other's rows: make roles and agents of your own, and look only at theirs.
+    A module that imports this replaces pytest-django's fixture `db` for itself (the name is what tells
+    pytest-django that a test needs a database). Its tests see each other's rows: let each make roles and
+    agents of its own, and look only at theirs.
     """
     with django_db_blocker.unblock():
-        # A flush by a test before this module takes the row that the first migration made.
         apps.get_model("core.Installation").objects.get_or_create(pk=1)
         yield
         _empty()

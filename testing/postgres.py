@@ -16,6 +16,7 @@ import secrets
 import shutil
 import signal
 import socket
+import stat
 import subprocess
 import tempfile
 import time
@@ -101,6 +102,12 @@ def running_server(*, durable: bool = False, binaries: Path | None = None) -> It
     """
     given = os.environ.get("TEST_DATABASE_URL")
     if given and binaries is None:
+        try:
+            psycopg.connect(given, connect_timeout=5).close()
+        except psycopg.OperationalError as refused:
+            raise PostgresUnavailable(
+                f"the server of TEST_DATABASE_URL does not answer: {refused}"
+            ) from refused
         yield PostgresServer(url=given, binaries=None)
         return
     yield from _own_server(binaries or find_binaries(), durable=durable)
@@ -108,7 +115,7 @@ def running_server(*, durable: bool = False, binaries: Path | None = None) -> It
 
 def _own_server(binaries: Path, *, durable: bool) -> Iterator[PostgresServer]:
     user = _unprivileged_user()
-    home = Path(tempfile.mkdtemp(prefix="forkflux-postgres-"))
+    home = Path(tempfile.mkdtemp(prefix="forkflux-postgres-", dir=_folder_open_to(user)))
     process = None
     try:
         if user is not None:
@@ -222,6 +229,14 @@ def _unprivileged_user() -> str | None:
     raise PostgresUnavailable(
         f"{getpass.getuser()} may not run PostgreSQL, and there is no other user to run it"
     )
+
+
+def _folder_open_to(user: str | None) -> str | None:
+    """Where the cluster can lie: None for the usual temporary folder, unless root alone may enter that."""
+    usual = Path(tempfile.gettempdir()).resolve()
+    if user is None or all(folder.stat().st_mode & stat.S_IXOTH for folder in (usual, *usual.parents)):
+        return None
+    return "/var/tmp"  # noqa: S108 - mkdtemp makes a folder of its own in it
 
 
 def _reachable(binaries: Path, user: str, home: Path) -> Path:

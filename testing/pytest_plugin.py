@@ -54,9 +54,8 @@ def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
         # xdist's workers inherit the environment, and with it this one server.
         os.environ["TEST_DATABASE_URL"] = server.url
     else:
-        folder = Path(tempfile.mkdtemp(prefix="forkflux-tests-"))
-        early_config.stash[_resources].callback(shutil.rmtree, folder, ignore_errors=True)
-        os.environ["DATABASE_URL"] = f"{_SQLITE}{folder}/main.db"
+        # Never opened: the root conftest.py names the file of the tests. A folder that is not there makes sure.
+        os.environ["DATABASE_URL"] = f"{_SQLITE}{Path(__file__).parent}/no-such-folder/main.db"
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
@@ -72,17 +71,31 @@ def _postgres(config: pytest.Config) -> PostgresServer:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    other = "postgresql_only" if config.getoption("db") == "sqlite" else "sqlite_only"
-    unwanted = {other} if config.getoption("db") == "sqlite" else {other, "both_databases"}
     kept: list[pytest.Item] = []
     left_out: list[pytest.Item] = []
     for item in items:
         if "database_kind" in getattr(item, "fixturenames", ()):
             item.add_marker("both_databases")
-        (left_out if any(item.get_closest_marker(name) for name in unwanted) else kept).append(item)
+        (kept if _belongs_to(item, config.getoption("db")) else left_out).append(item)
     if left_out:
         config.hook.pytest_deselected(items=left_out)
         items[:] = kept
+
+
+def _belongs_to(item: pytest.Item, kind: DatabaseKind) -> bool:
+    """The SQLite run takes every test, the PostgreSQL run those that use the database of the test's own process."""
+    if kind == "sqlite":
+        return item.get_closest_marker("postgresql_only") is None
+    return _uses_own_database(item) and item.get_closest_marker("sqlite_only") is None
+
+
+def _uses_own_database(item: pytest.Item) -> bool:
+    fixtures = {"db", "transactional_db", "live_server"} & set(getattr(item, "fixturenames", ()))
+    from django.test import SimpleTestCase  # only once the settings stand
+
+    owner = getattr(item, "cls", None)
+    is_djangos = isinstance(owner, type) and issubclass(owner, SimpleTestCase)
+    return bool(fixtures) or is_djangos or item.get_closest_marker("django_db") is not None
 
 
 @pytest.fixture(scope="session")

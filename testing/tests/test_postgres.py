@@ -98,6 +98,16 @@ def test_root_runs_the_server_as_somebody_else(without_given_server):
         assert pwd.getpwuid(folder.stat().st_uid).pw_name in {"postgres", "nobody"}
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root runs the server as somebody else")
+def test_a_temporary_folder_that_only_root_may_enter_is_no_hindrance(
+    without_given_server, tmp_path, monkeypatch
+):
+    tmp_path.chmod(0o700)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    with running_server() as server:
+        assert _ask(server.url, "SELECT 1") == "1"
+
+
 def test_a_given_server_is_used_and_left_running(without_given_server, monkeypatch):
     with running_server() as given:
         monkeypatch.setenv("TEST_DATABASE_URL", given.url)

@@ -128,6 +128,8 @@ def test_the_server_ends_with_a_test_run_that_is_killed(without_given_server, tm
 import sys
 from testing.processes import eventually
 from testing.postgres import running_server
+
+pytestmark = pytest.mark.slow
 with running_server() as server:
     print(server.url, flush=True)
     sys.stdin.read()

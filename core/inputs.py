@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Annotated, Any, ClassVar, Self
 
@@ -24,6 +25,8 @@ _INT64_DIGITS = 20
 ECHO_LENGTH = 200
 # How much of a key a `loc` repeats.
 KEY_LENGTH = 64
+# How many unknown fields an answer names.
+IGNORED_MOST = 50
 
 
 class _Oversized:
@@ -32,6 +35,14 @@ class _Oversized:
 
 class _NotANumber:
     """Stands in the parsed tree for NaN and infinity, which JSON does not know."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+
+# What a body's text must hold before anything in it can be poison, besides many brackets. Found in a harmless
+# place it only costs the walk through the values, which large bodies of plain data are spared by this.
+_SUSPICIOUS = re.compile(r"\\u(?:0000|[dD][89a-fA-F])|[0-9]{19}|[eE]\+?[0-9]{3}|NaN|Infinity")
 
 
 def parse_json(raw: bytes) -> Any:
@@ -45,35 +56,68 @@ def parse_json(raw: bytes) -> Any:
     try:
         text = raw.decode()
     except UnicodeDecodeError as error:
-        raise _broken(error.start, f"the body is not UTF-8: {error.reason}") from error
+        hint = "the body is not UTF-8: send JSON as plain UTF-8 text, not compressed"
+        raise _broken(error.start, hint) from error
+    suspicious = (
+        text.count("[") + text.count("{") > LIMITS.json_max_depth or _SUSPICIOUS.search(text) is not None
+    )
+    hooks: dict[str, Any] = {"parse_int": _parse_int, "parse_constant": _NotANumber} if suspicious else {}
     try:
-        value = json.loads(text, parse_int=_parse_int, parse_constant=lambda _: _NotANumber())
+        value = json.loads(text, **hooks)
     except json.JSONDecodeError as error:
         raise _broken(error.pos, error.msg) from error
     except RecursionError as error:
         raise InvalidInput([_too_deep(("body",))]) from error
-    refuse_poison(value, ("body",))
+    if suspicious:
+        refuse_poison(value, ("body",))
     return value
 
 
 def refuse_poison(value: Any, loc: tuple[str | int, ...]) -> None:
     """Raise InvalidInput for the first thing in a JSON value that could not be stored or given back."""
-    stack: list[tuple[Any, tuple[str | int, ...]]] = [(value, loc)]
+    if not isinstance(value, dict | list):
+        _refuse_scalar(value, loc)
+        return
+    # One iterator a level: a body of millions of small values costs no more memory than it has depth.
+    path: list[str | int] = []
+    stack = [_members(value, loc)]
     while stack:
-        item, place = stack.pop()
-        # A field may nest as deep as the bound; the body around it is one more level.
-        if len(place) - len(loc) > LIMITS.json_max_depth and isinstance(item, dict | list):
-            raise InvalidInput([_too_deep(place[: len(loc) + 1])])
-        if isinstance(item, str):
-            _refuse_text(item, place)
-        elif isinstance(item, dict):
-            for key, member in item.items():
-                _refuse_text(key, place)
-                stack.append((member, (*place, key[:KEY_LENGTH])))
-        elif isinstance(item, list):
-            stack.extend((member, (*place, number)) for number, member in enumerate(item))
+        for name, member in stack[-1]:
+            if isinstance(member, dict | list):
+                # A field may nest as deep as the bound; the body around it is one more level.
+                if len(path) >= LIMITS.json_max_depth:
+                    raise InvalidInput([_too_deep(_place(loc, path[:1]))])
+                path.append(name)
+                stack.append(_members(member, _place(loc, path)))
+                break
+            if isinstance(member, str) and member.isascii() and "\x00" not in member:
+                continue
+            _refuse_scalar(member, _place(loc, [*path, name]))
         else:
-            _refuse_number(item, place)
+            stack.pop()
+            if path:
+                path.pop()
+
+
+def _members(
+    value: dict[str, Any] | list[Any], place: tuple[str | int, ...]
+) -> Iterator[tuple[str | int, Any]]:
+    if isinstance(value, list):
+        return iter(enumerate(value))
+    for key in value:
+        _refuse_text(key, place)
+    return iter(value.items())
+
+
+def _place(loc: tuple[str | int, ...], path: Iterable[str | int]) -> tuple[str | int, ...]:
+    return (*loc, *(part[:KEY_LENGTH] if isinstance(part, str) else part for part in path))
+
+
+def _refuse_scalar(value: Any, place: tuple[str | int, ...]) -> None:
+    if isinstance(value, str):
+        _refuse_text(value, place)
+    else:
+        _refuse_number(value, place)
 
 
 def _refuse_text(text: str, place: tuple[str | int, ...]) -> None:
@@ -150,8 +194,12 @@ class Input(BaseModel):
 
     @classmethod
     def ignored(cls, data: Mapping[str, Any]) -> list[str]:
-        """Names in the data that this input does not know."""
-        return sorted(set(data) - set(cls.model_fields))
+        """Names in the data that this input does not know; the first of them when there are very many."""
+        unknown = sorted(set(data) - set(cls.model_fields))
+        named = [name[:KEY_LENGTH] for name in unknown[:IGNORED_MOST]]
+        return (
+            named if len(unknown) <= IGNORED_MOST else [*named, f"… and {len(unknown) - IGNORED_MOST} more"]
+        )
 
     def as_arguments(self) -> dict[str, Any]:
         """The fields as a service's keyword arguments: plain data, enums and datetimes."""

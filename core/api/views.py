@@ -10,18 +10,21 @@ from typing import Any, ClassVar, Generic, TypeVar
 from django.http import QueryDict
 from rest_framework.request import Request
 from rest_framework.response import Response
+from rest_framework.settings import api_settings
 from rest_framework.viewsets import ViewSet
 
 from core.actors import Actor
 from core.errors import InvalidInput, invalid
 from core.idempotency import IdempotentCall, once, read_key
-from core.inputs import INT64_MAX, INT64_MIN, Input, entry, parse_json
+from core.inputs import INT64_MAX, INT64_MIN, Input, entry, parse_json, refuse_poison
 
 T = TypeVar("T")
 I = TypeVar("I", bound=Input)  # noqa: E741
 
-_SESSION = re.compile(r"[!-~]{1,64}")
-_INTEGER = re.compile(r"[+-]?\d{1,400}")
+_VISIBLE = re.compile(r"[!-~]{1,64}")
+_INTEGER = re.compile(r"[+-]?[0-9]+")
+# Of a 64-bit integer with its sign. An id padded with zeros beyond it would not fit where routes are stored.
+_ID_LENGTH = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +44,7 @@ class AgentViewSet(ViewSet):
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         super().initial(request, *args, **kwargs)
         session = self.actor.session
-        if session is not None and not _SESSION.fullmatch(session):
+        if session is not None and not _VISIBLE.fullmatch(session):
             raise invalid(
                 "session.invalid",
                 ("header", "X-ForkFlux-Session"),
@@ -62,18 +65,24 @@ class AgentViewSet(ViewSet):
         return fields.read(self.parsed)
 
     def query(self, fields: type[I]) -> I:
-        """The validated query. Names that it does not know are told in `X-Ignored-Parameters`."""
+        """The validated query. Names that it does not know are told in `X-Ignored-Parameters`, if a header can."""
         given = self.request.query_params
-        self.ignored_parameters = fields.ignored(given)
-        return fields.read(_plain(given, fields), where="query")
+        self.ignored_parameters = [
+            name
+            for name in fields.ignored(given)
+            if name != api_settings.URL_FORMAT_OVERRIDE and _VISIBLE.fullmatch(name)
+        ]
+        plain = _plain(given, fields)
+        refuse_poison(plain, ("query",))
+        return fields.read(plain, where="query")
 
     def path_id(self, value: str, name: str = "job_id") -> int:
         """An id out of the path; InvalidInput with the reference's words."""
         if not _INTEGER.fullmatch(value):
             msg = "Input should be a valid integer, unable to parse string as an integer"
             raise InvalidInput([entry("int_parsing", ("path", name), msg, value)])
-        number = int(value)
-        if not INT64_MIN <= number <= INT64_MAX:
+        number = int(value) if len(value) <= _ID_LENGTH else None
+        if number is None or not INT64_MIN <= number <= INT64_MAX:
             msg = "Unable to parse input string as an integer, exceeded maximum size"
             raise InvalidInput([entry("int_parsing_size", ("path", name), msg, None)])
         return number
@@ -120,10 +129,17 @@ class AgentViewSet(ViewSet):
         headers = {"Idempotency-Replayed": "true"} if replayed else None
         return Response(payload, status=status, headers=headers)
 
+    def http_method_not_allowed(self, request: Any, *args: Any, **kwargs: Any) -> Any:
+        """405, except that a person who opens a route that only takes POST gets its page, with the form."""
+        opens_a_page = request.method == "GET" and getattr(request, "accepted_renderer", None)
+        if opens_a_page and opens_a_page.format == "api" and "POST" in self.allowed_methods:
+            return Response({"detail": "This address takes POST. The form below holds an example."})
+        return super().http_method_not_allowed(request, *args, **kwargs)
+
     def finalize_response(self, request: Request, response: Any, *args: Any, **kwargs: Any) -> Any:
         response = super().finalize_response(request, response, *args, **kwargs)
         if ignored := getattr(self, "ignored_parameters", None):
-            response["X-Ignored-Parameters"] = ", ".join(name for name in ignored if _SESSION.fullmatch(name))
+            response["X-Ignored-Parameters"] = ", ".join(ignored)
         return response
 
 

@@ -102,6 +102,12 @@ class Unavailable(DomainError):
     http_status = 503
 
 
+class DatabaseAway(Unavailable):
+    """The database does not answer: try again in {retry_after_seconds} s. A write may have taken effect all the same: repeat it with the same Idempotency-Key, or look before you repeat it."""  # noqa: E501
+
+    code = "database_away"
+
+
 class InFlight(Conflict):
     """The first call with this Idempotency-Key is still running: repeat it in a moment to read its answer."""
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import logging
 from typing import Any
 
-from django.core.exceptions import RequestDataTooBig
+from django.conf import settings
+from django.core.exceptions import DisallowedHost, RequestDataTooBig, TooManyFieldsSent
 from django.db import DatabaseError, InterfaceError, OperationalError
 from django.http import Http404, HttpRequest, JsonResponse
 from rest_framework import exceptions
@@ -15,6 +16,7 @@ from rest_framework.views import set_rollback
 
 from core.errors import (
     Conflict,
+    DatabaseAway,
     DomainError,
     Forbidden,
     InFlight,
@@ -23,7 +25,7 @@ from core.errors import (
     Unauthenticated,
     Unavailable,
 )
-from core.inputs import entry
+from core.inputs import echo, entry
 
 logger = logging.getLogger(__name__)
 
@@ -59,14 +61,24 @@ def exception_handler(exc: Exception, context: dict[str, Any]) -> Response | Non
         return Response({"detail": exc.detail}, status=exc.status_code)
     if isinstance(exc, Http404):
         return Response({"detail": "Not Found"}, status=404)
-    if isinstance(exc, RequestDataTooBig):
-        return Response({"detail": "The request body is larger than this server takes."}, status=413)
+    if isinstance(exc, RequestDataTooBig | TooManyFieldsSent):
+        return _too_much(exc)
     if isinstance(exc, OperationalError | InterfaceError):
         logger.warning("database_unavailable", extra={"error": type(exc.__cause__ or exc).__name__})
-        return _unavailable(Unavailable(retry_after_seconds=RETRY_AFTER_SECONDS))
+        return _unavailable(DatabaseAway(retry_after_seconds=RETRY_AFTER_SECONDS))
     if isinstance(exc, DatabaseError):
         logger.error("database_error", extra={"error": type(exc.__cause__ or exc).__name__})
     return None
+
+
+def _too_much(exc: Exception) -> Response:
+    if isinstance(exc, RequestDataTooBig):
+        most = settings.DATA_UPLOAD_MAX_MEMORY_SIZE
+        return Response({"detail": f"The request body is larger than {most} bytes: send less."}, status=413)
+    most = settings.DATA_UPLOAD_MAX_NUMBER_FIELDS
+    msg = f"Query should have at most {most} parameters"
+    found = entry("too_many_parameters", ("query",), msg, None, max_length=most)
+    return Response({"detail": [found]}, status=422)
 
 
 def _refusal(exc: DomainError, view: Any, request: Request) -> Response:
@@ -89,6 +101,8 @@ def _refusal(exc: DomainError, view: Any, request: Request) -> Response:
 
 def _placed(found: dict[str, Any], request: Request) -> dict[str, Any]:
     """A service names the field; only the door knows that it came in the body or in the query."""
+    # A service repeats what it was given: here what is too long, or not printable, goes.
+    found = found | {"input": echo(found["input"])}
     if found["loc"] and found["loc"][0] in _PLACES:
         return found
     return found | {"loc": ["query" if request.method == "GET" else "body", *found["loc"]]}
@@ -123,14 +137,22 @@ def _unavailable(exc: Unavailable) -> Response:
 
 def not_found(request: HttpRequest, exception: Exception) -> JsonResponse:
     """Django's 404 page, as the API says it."""
-    return JsonResponse({"detail": "Not Found"}, status=404)
+    return _plain("Not Found", 404)
 
 
 def server_error(request: HttpRequest) -> JsonResponse:
     """Django's 500 page, as the API says it: nothing of what went wrong inside leaves the server."""
-    return JsonResponse({"detail": "Internal Server Error"}, status=500)
+    return _plain("Internal Server Error", 500)
 
 
 def bad_request(request: HttpRequest, exception: Exception) -> JsonResponse:
     """Django's 400: a Host header that is not served here, a malformed request."""
-    return JsonResponse({"detail": "Bad Request: check the Host header against ALLOWED_HOSTS."}, status=400)
+    if isinstance(exception, DisallowedHost):
+        return _plain(
+            "This server does not answer to that Host: an operator can add it to ALLOWED_HOSTS.", 400
+        )
+    return _plain("Bad Request", 400)
+
+
+def _plain(detail: str, status: int) -> JsonResponse:
+    return JsonResponse({"detail": detail}, status=status, json_dumps_params={"separators": (",", ":")})

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import difflib
 import hashlib
+import itertools
 import json
 from collections.abc import Mapping
 from typing import Any
 
 from core.actors import Actor
+from core.fields import compact_json
 from core.transactions import write_transaction
 from jobs import transitions
 from jobs.authority import require
@@ -20,6 +22,7 @@ from jobs.models import Job
 TOLD_WHOLE_BYTES = 16 * 1024
 DIFFERENCE_LINES = 80
 DIFFERENCE_LINE_LENGTH = 200
+COMPARED_LINES = 500
 
 
 @write_transaction
@@ -45,8 +48,11 @@ def update(
             current_status=str(job.status),
         )
     wanted = {"context_payload": context_payload, "constraints": constraints}
+    # Compared as the text that is stored: to Python 1, 1.0 and true are equal, to the reader of JSON they are not.
     changes = {
-        name: value for name, value in wanted.items() if value is not None and value != getattr(job, name)
+        name: value
+        for name, value in wanted.items()
+        if value is not None and compact_json(value) != compact_json(getattr(job, name))
     }
     if changes:
         told = {name: told_change(getattr(job, name), value) for name, value in changes.items()}
@@ -66,15 +72,24 @@ def told_change(old: Any, new: Any) -> dict[str, Any]:
     before, after = _text(old), _text(new)
     if len(before.encode()) + len(after.encode()) <= TOLD_WHOLE_BYTES:
         return {"old": old, "new": new}
-    lines = difflib.unified_diff(before.splitlines(), after.splitlines(), lineterm="", n=1)
-    difference = [
-        line[:DIFFERENCE_LINE_LENGTH] for line, _ in zip(lines, range(DIFFERENCE_LINES), strict=False)
-    ]
     return {
         "old": {"sha256": hashlib.sha256(before.encode()).hexdigest(), "bytes": len(before.encode())},
         "new": {"sha256": hashlib.sha256(after.encode()).hexdigest(), "bytes": len(after.encode())},
-        "difference": difference,
+        "difference": _difference(before.splitlines(), after.splitlines()),
     }
+
+
+def _difference(old: list[str], new: list[str]) -> list[str]:
+    """The first changed lines: `-` what went, `+` what came, a blank before what stands beside them."""
+    pairs = list(zip(old, new, strict=False))
+    start = next((number for number, (was, is_) in enumerate(pairs) if was != is_), len(pairs))
+    # Comparing is quadratic in lines that repeat, and the job is locked meanwhile: a list of 160,000 numbers
+    # took two minutes. So only the lines behind the first change are compared, a bounded number of them.
+    end = start + COMPARED_LINES
+    lines = difflib.unified_diff(old[start:end], new[start:end], lineterm="", n=1)
+    # Without the two lines that name files, and the numbers of lines, which nobody could look up.
+    told = (line for line in itertools.islice(lines, 2, None) if not line.startswith("@@"))
+    return [line[:DIFFERENCE_LINE_LENGTH] for line in itertools.islice(told, DIFFERENCE_LINES)]
 
 
 def _text(value: Any) -> str:

@@ -1,11 +1,9 @@
 """The sweep at its interval: what time alone changes (leases that ran out, jobs that lapse) is seen here."""
 
 import threading
-import time
 from collections.abc import Callable
 
 import structlog
-from django.db import close_old_connections
 
 from core.limits import LIMITS
 
@@ -54,23 +52,12 @@ class Sweeper:
 
     def run(self) -> None:
         """The loop itself, in the thread of the caller."""
-        due = time.monotonic()
-        while not self._stopped.wait(max(due - time.monotonic(), 0)):
-            self._sweep_safely()
-            # A sweep that took longer than the interval is followed by the next one at once, but those
-            # that it should have been in the meantime are not made up for.
-            due = max(due + self._interval_seconds, time.monotonic())
+        # Imported late: the models behind it exist once Django is set up.
+        from jobs.services.sweeping import sweep_forever
 
-    def _sweep_safely(self) -> None:
-        close_old_connections()
-        try:
-            report = self._sweep()
-        except Exception:
-            # A database that is away for a while must not end the sweep for good.
-            log.exception("a sweep failed; the next one follows", seconds=self._interval_seconds)
-            return
-        finally:
-            # Gives the connection back to the pool, and drops it if the failure broke it.
-            close_old_connections()
-        if self._on_report is not None:
-            self._on_report(report)
+        sweep_forever(
+            self._stopped,
+            sweep=self._sweep,
+            interval_seconds=self._interval_seconds,
+            on_report=self._on_report,
+        )

@@ -7,10 +7,13 @@ so any number of sweeps may run at once and one bad row stops nobody.
 from __future__ import annotations
 
 import logging
+import threading
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import TypeVar
 
-from django.db import connection
+from django.db import close_old_connections, connection
 
 from core.actors import SYSTEM
 from core.clock import NOW_SQL, iso
@@ -23,6 +26,8 @@ from jobs.locking import locked
 from jobs.models import Job
 
 logger = logging.getLogger(__name__)
+
+R = TypeVar("R")
 
 BATCH = 500
 
@@ -51,6 +56,33 @@ def sweep_once() -> SweepReport:
     report.lapsed = _each(_OVERDUE, lapse, report.errors)
     report.forgotten_keys = forget_old_keys()
     return report
+
+
+def sweep_forever(
+    stop: threading.Event,
+    *,
+    sweep: Callable[[], R],
+    interval_seconds: float,
+    on_report: Callable[[R], None] | None = None,
+) -> None:
+    """Sweep at once and then at the interval until `stop` is set, whatever becomes of a single sweep."""
+    due = time.monotonic()
+    while not stop.wait(max(due - time.monotonic(), 0)):
+        close_old_connections()
+        try:
+            report = sweep()
+        except Exception:
+            # A database that is away for a while must not end the sweep for good.
+            logger.exception("a sweep failed; the next one follows within %g s", interval_seconds)
+        else:
+            if on_report is not None:
+                on_report(report)
+        finally:
+            # Gives the connection back to the pool, and drops it if the failure broke it.
+            close_old_connections()
+        # A sweep that took longer than the interval is followed by the next one at once, but those that
+        # it should have been in the meantime are not made up for.
+        due = max(due + interval_seconds, time.monotonic())
 
 
 @write_transaction

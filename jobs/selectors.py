@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import binascii
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -52,6 +52,7 @@ _KEYS = {
     ListOrder.PRIORITY_DESC: ("priority", True),
 }
 ATTEMPTS_MOST = 20
+HEADS_AT_A_TIME = 1_000
 _ATTEMPT_BEGINS = ("task_claimed", "task_restarted", "task_reassigned")
 _ATTEMPT_ENDS = {
     "task_completed": "completed",
@@ -184,6 +185,13 @@ def held_jobs() -> dict[int, list[int]]:
         if agent_id is not None:
             held.setdefault(agent_id, []).append(job_id)
     return held
+
+
+def stream_heads(job_ids: Sequence[int] | None = None) -> Iterator[tuple[int, int, str, int]]:
+    """Where each job's trail ends, by its own row: id, sequence, hash, feed_tx. Of these ids, or of all; by id."""
+    jobs = Job.objects.all() if job_ids is None else Job.objects.filter(pk__in=job_ids)
+    rows = jobs.order_by("pk").values_list("pk", "event_sequence", "event_hash", "event_feed_tx")
+    return rows.iterator(chunk_size=HEADS_AT_A_TIME)
 
 
 def require_current_claim(job: Job, actor: Actor, lease_generation: int) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from agents.models import Agent
+from agents.models import Agent, AgentToken
 from agents.presence import presence
 from core.actors import Actor
 from core.clock import iso
@@ -36,3 +36,26 @@ def agent_item(agent: Agent, *, holds: list[int], now: datetime) -> dict[str, An
         "holds": holds,
         "last_seen_at": iso(agent.last_seen_at),
     }
+
+
+def token_item(token: AgentToken, *, now: datetime) -> dict[str, Any]:
+    """A credential as it may be shown: never the token itself, which nobody has any more."""
+    return {
+        "token_id": token.pk,
+        "name": token.agent.name,
+        "prefix": token.prefix,
+        "scopes": token.scopes,
+        "state": _token_state(token, now),
+        "created_at": iso(token.created_at),
+        "expires_at": iso(token.expires_at),
+        "revoked_at": iso(token.revoked_at),
+        "last_used_at": iso(token.last_used_at),
+    }
+
+
+def _token_state(token: AgentToken, now: datetime) -> str:
+    if token.revoked_at is not None:
+        return "revoked"
+    if token.expires_at is not None and token.expires_at <= now:
+        return "expired"
+    return "active" if token.agent.is_active else "agent_inactive"

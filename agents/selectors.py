@@ -10,6 +10,7 @@ from typing import Any
 from django.db import connection
 from django.db.models import QuerySet
 
+from agents.errors import AgentUnknown
 from agents.models import Agent, AgentRole, AgentToken
 from core.actors import Actor, ActorKind, HeldRole
 from core.clock import NOW_SQL, as_datetime
@@ -69,6 +70,17 @@ def identity_by_name(name: str) -> Identity | None:
 
 def agents_with_roles() -> QuerySet[Agent]:
     return Agent.objects.order_by("id").prefetch_related("roles")
+
+
+def tokens_of(agent_name: str | None = None) -> QuerySet[AgentToken]:
+    """The tokens of an agent, or of all agents, oldest first, also those that are no longer valid; AgentUnknown."""
+    tokens = AgentToken.objects.select_related("agent").order_by("id")
+    if agent_name is None:
+        return tokens
+    agent = Agent.objects.filter(name=agent_name).first()
+    if agent is None:
+        raise AgentUnknown(name=agent_name)
+    return tokens.filter(agent=agent)
 
 
 def _identity(sql: str, parameter: str, session: str | None) -> Identity | None:

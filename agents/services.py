@@ -16,6 +16,7 @@ from agents.errors import AgentUnknown, TokenUnknown
 from agents.models import Agent, AgentRole, AgentToken
 from core.actors import Actor
 from core.clock import Moment, database_moment
+from core.errors import invalid
 from core.transactions import write_transaction
 from events.record import record, stream_name
 from roles.models import Role
@@ -78,9 +79,14 @@ def issue_token(
     scopes: Sequence[str] = DEFAULT_SCOPES,
     expires_at: datetime | None = None,
 ) -> IssuedToken:
-    """One more token for an agent, beside those it has; AgentUnknown."""
+    """One more token for an agent, beside those it has; AgentUnknown, InvalidInput for a time that has passed."""
     agent = _agent(agent_name)
-    return _issue(agent, actor, database_moment(), scopes, expires_at)
+    moment = database_moment()
+    if expires_at is not None and expires_at <= moment.now:
+        raise invalid(
+            "value_error", ("expires_at",), "Value error, expires_at must be in the future", str(expires_at)
+        )
+    return _issue(agent, actor, moment, scopes, expires_at)
 
 
 @write_transaction

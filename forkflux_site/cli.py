@@ -20,7 +20,8 @@ from core import __version__
 from core.errors import DomainError
 
 FAILED, WRONG_USAGE, INTERRUPTED = 1, 2, 130
-_HELP = frozenset({"-h", "--help", "help"})
+_HELP_OPTIONS = frozenset({"-h", "--help"})
+_HELP = _HELP_OPTIONS | {"help"}
 
 
 def main(argv: Sequence[str] | None = None, *, show_django_commands: bool = False) -> int:
@@ -49,7 +50,8 @@ def _run(program: str, arguments: list[str], *, show_django_commands: bool) -> i
         sys.stdout.write(f"forkflux {__version__}\n")
         return 0
     _use_settings_options(arguments)
-    wants_help = not arguments or not _HELP.isdisjoint(arguments)
+    # Only in the first place: `agent add help` names an agent.
+    wants_help = not arguments or arguments[0] in _HELP or not _HELP_OPTIONS.isdisjoint(arguments)
     if wants_help:
         _use_throwaway_configuration()
     try:

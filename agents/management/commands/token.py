@@ -1,0 +1,131 @@
+"""`forkflux token`: the credentials of agents."""
+
+from __future__ import annotations
+
+import argparse
+import re
+from datetime import timedelta
+
+from agents.inputs import TokenInput
+from agents.payloads import token_item
+from agents.selectors import tokens_of
+from agents.services import DEFAULT_SCOPES, SCOPES, issue_token, revoke_token
+from core.cli import CommandWithActions, Options, naming, person_at_the_terminal, read, row_id
+from core.clock import database_moment, iso
+from core.printing import Table, shown_time
+
+_UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
+_LONGEST = timedelta(days=36_500)
+
+
+class Command(CommandWithActions):
+    """issue, list, revoke."""
+
+    help = "Issue, list and revoke the tokens that agents call with."
+    example = "forkflux token issue reviewer --expires-in 30d"
+
+    def add_actions(self) -> None:
+        issue = self.action(
+            "issue",
+            self.issue,
+            says="give an agent one more token and print it, once",
+            example="forkflux token issue reviewer --scope read --expires-in 30d",
+        )
+        issue.add_argument("agent_name", metavar="AGENT_NAME", help="as `forkflux agent list` shows it")
+        issue.add_argument(
+            "--scope",
+            action="append",
+            choices=SCOPES,
+            dest="scopes",
+            metavar="SCOPE",
+            help="what it may do; may be given several times, out of: "
+            f"{', '.join(SCOPES)} (default: {', '.join(DEFAULT_SCOPES)})",
+        )
+        until = issue.add_mutually_exclusive_group()
+        until.add_argument(
+            "--expires-at", metavar="TIME", help="valid until then, such as 2027-01-31T00:00:00Z"
+        )
+        until.add_argument(
+            "--expires-in",
+            type=duration,
+            metavar="DURATION",
+            help="valid for so long: 90s, 15m, 12h, 30d, 4w",
+        )
+        listed = self.action(
+            "list",
+            self.list,
+            says="list tokens, never the secrets",
+            example="forkflux token list reviewer",
+        )
+        listed.add_argument("agent_name", nargs="?", metavar="AGENT_NAME", help="only those of this agent")
+        revoke = self.action(
+            "revoke",
+            self.revoke,
+            says="take a token back; its next call is refused",
+            example="forkflux token revoke 3",
+        )
+        revoke.add_argument(
+            "token_id", type=row_id, metavar="TOKEN_ID", help="as `forkflux token list` shows it"
+        )
+
+    def issue(self, options: Options) -> None:
+        expires_at = options["expires_at"]
+        if options["expires_in"] is not None:
+            expires_at = iso(database_moment().now + options["expires_in"])
+        with naming({"expires_at": "--expires-at"}):
+            fields = read(TokenInput, {"expires_at": expires_at})
+            issued = issue_token(
+                actor=person_at_the_terminal(),
+                agent_name=options["agent_name"],
+                scopes=list(dict.fromkeys(options["scopes"] or DEFAULT_SCOPES)),
+                expires_at=fields.expires_at,
+            )
+        token = token_item(issued.token, now=issued.token.created_at)
+        until = f", valid until {shown_time(token['expires_at'])}" if token["expires_at"] else ""
+        self.answer(
+            options,
+            token | {"api_token": issued.secret},
+            f"Token {token['token_id']} was issued to {token['name']}{until}.\nToken: {issued.secret}\n"
+            "The token is not shown again: give it to the agent now.",
+        )
+
+    def list(self, options: Options) -> None:
+        now = database_moment().now
+        tokens = [token_item(token, now=now) for token in tokens_of(options["agent_name"])]
+        rows = [
+            (
+                token["token_id"],
+                token["name"],
+                f"{token['prefix']}…",
+                token["state"].replace("_", " "),
+                token["scopes"],
+                shown_time(token["created_at"]),
+                shown_time(token["expires_at"]),
+                shown_time(token["last_used_at"]),
+            )
+            for token in tokens
+        ]
+        table = Table(
+            ["Id", "Agent", "Token", "State", "Scopes", "Created", "Expires", "Last used"],
+            rows,
+            empty="There are no tokens; issue one: forkflux token issue AGENT_NAME",
+        )
+        self.answer(options, tokens, table)
+
+    def revoke(self, options: Options) -> None:
+        token = revoke_token(actor=person_at_the_terminal(), token_id=options["token_id"])
+        document = token_item(token, now=database_moment().now)
+        self.answer(
+            options, document, f"Token {token.pk} ({token.prefix}…) of {token.agent.name} is revoked."
+        )
+
+
+def duration(text: str) -> timedelta:
+    """`30d` as a length of time, up to a hundred years."""
+    match = re.fullmatch(r"([1-9][0-9]{0,7}|[1-9][0-9]{8,9}(?=s))([smhdw])", text)
+    found = timedelta(**{_UNITS[match[2]]: int(match[1])}) if match else None
+    if found is None or found > _LONGEST:
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is no duration; allowed is a number with s, m, h, d or w, up to {_LONGEST.days}d"
+        )
+    return found

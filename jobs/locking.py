@@ -20,13 +20,14 @@ from roles.models import Role
 
 _JOB, _ROLE = RowReader(Job, "j"), RowReader(Role, "r")
 _SOURCE, _HOLDER = RowReader(Agent, "s"), RowReader(Agent, "h")
-_READERS = (_JOB, _ROLE, _SOURCE, _HOLDER)
+_READERS: tuple[RowReader[Any], ...] = (_JOB, _ROLE, _SOURCE, _HOLDER)
+_RELATIONS = ("target_role", "source_agent", "assignee_agent")
 
 # PostgreSQL evaluates the clock again when the row changed while the statement waited for it.
 _SELECT = (
     f"SELECT {', '.join(reader.select for reader in _READERS)}, {{now}}, {{transaction_id}} "  # noqa: S608
     f"FROM {Job._meta.db_table} j "
-    f"JOIN {Role._meta.db_table} r ON r.id = j.target_role_id "
+    f"LEFT JOIN {Role._meta.db_table} r ON r.id = j.target_role_id "
     f"LEFT JOIN {Agent._meta.db_table} s ON s.id = j.source_agent_id "
     f"LEFT JOIN {Agent._meta.db_table} h ON h.id = j.assignee_agent_id "
     "WHERE {where} ORDER BY {order} LIMIT {most}{lock}"
@@ -70,9 +71,12 @@ def _read(row: Sequence[Any]) -> Job:
         pieces.append(row[start : start + reader.width])
         start += reader.width
     job = _JOB.read(pieces[0])
-    job.target_role = _ROLE.read(pieces[1])
-    job.source_agent = _SOURCE.read_optional(pieces[2])
-    job.assignee_agent = _HOLDER.read_optional(pieces[3])
+    # When the row changed while the statement waited for it, PostgreSQL looks again at the locked table
+    # alone: a joined row may then be missing, or be that of before. Such a one is read when it is asked for.
+    for relation, reader, piece in zip(_RELATIONS, _READERS[1:], pieces[1:], strict=True):
+        related = reader.read_optional(piece)
+        if related is not None and related.pk == getattr(job, f"{relation}_id"):
+            setattr(job, relation, related)
     job.db_now = as_datetime(row[start])
     job.db_transaction = row[start + 1]
     return job

@@ -9,6 +9,8 @@ import time
 from collections.abc import Sequence
 from datetime import timedelta
 
+from django.db import transaction
+
 from core.actors import Actor, HeldRole
 from core.clock import iso
 from core.errors import Unavailable
@@ -81,9 +83,18 @@ def claim_next(
         ids = queue.candidates(actor, roles, labels, 1)
         if not ids:
             raise queue.nothing_to_claim(roles, labels)
-        locked("j.id = %s", ids)
+        _wait_for(ids[0])
         look_at = min(look_at * 4, CANDIDATES_MOST)
     raise Unavailable(retry_after_seconds=1)
+
+
+def _wait_for(job_id: int) -> None:
+    """Return when whoever has this job locked is done with it."""
+    with transaction.atomic():
+        locked("j.id = %s", [job_id])
+        # Only the wait was wanted. Kept, the lock would stop the work of whoever claimed the job meanwhile
+        # for as long as this call waits for other ones, and two such calls could wait for each other.
+        transaction.set_rollback(True)
 
 
 def _take(job: Job, actor: Actor, lease_seconds: int | None) -> None:

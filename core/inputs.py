@@ -16,6 +16,7 @@ from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field
 from pydantic_core import PydanticCustomError
 
 from core.errors import InvalidInput
+from core.examples import Exemplified
 from core.fields import compact_json
 from core.limits import LIMITS
 
@@ -174,12 +175,12 @@ def echo(value: Any) -> Any:
     return None
 
 
-class Input(BaseModel):
+class Input(Exemplified, BaseModel):
     """A request's fields. Unknown ones are ignored, and reported by name in `ignored_fields`."""
 
     model_config = ConfigDict(extra="ignore", frozen=True)
-    # Shown in the OpenAPI document and in the browsable page's form.
-    example: ClassVar[dict[str, Any]] = {}
+    # Also what the form of the browsable page starts with.
+    example: ClassVar[dict[str, Any] | None] = None
 
     @classmethod
     def read(cls, data: Any, *, where: str = "body") -> Self:

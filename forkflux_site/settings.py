@@ -151,8 +151,10 @@ SPECTACULAR_SETTINGS = {
     "TITLE": "ForkFlux API",
     "DESCRIPTION": "Agents hand work to each other: publish, claim, heartbeat, complete.",
     "VERSION": __version__,
+    # The fields are pydantic's, which describes them in the JSON Schema that OpenAPI has spoken since 3.1.
+    "OAS_VERSION": "3.1.0",
     "SERVE_INCLUDE_SCHEMA": False,
-    "SCHEMA_PATH_PREFIX": "/api/v1",
+    "SCHEMA_PATH_PREFIX": r"/api/v1(/mcp)?",
     # The pages come from this server, so that they also work without a way to the internet.
     "SWAGGER_UI_DIST": "SIDECAR",
     "SWAGGER_UI_FAVICON_HREF": "SIDECAR",

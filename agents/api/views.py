@@ -13,7 +13,7 @@ from agents.selectors import agents_with_roles
 from agents.services import report_state
 from core.actors import Actor
 from core.api.authentication import AgentOrSharedKeyAuthentication
-from core.api.openapi import ERRORS, IDEMPOTENCY_KEY
+from core.api.openapi import IDEMPOTENCY_KEY, REFUSALS, SESSION, WRITE_REFUSALS
 from core.api.views import AgentViewSet
 from core.clock import database_moment, iso
 from jobs.selectors import held_jobs
@@ -27,18 +27,18 @@ class AgentsViewSet(AgentViewSet):
     scopes = {"me": "read", "my_roles": "read", "list": "read", "heartbeat": "claim"}
     inputs = {"heartbeat": AgentHeartbeatInput}
 
-    @extend_schema(summary="Who am I", responses={200: MeAnswer, **ERRORS})
+    @extend_schema(summary="Who am I", responses={200: MeAnswer, **REFUSALS})
     def me(self, request: Request) -> Response:
         sign_of_life(actor=self.actor)
         return Response(me(self.actor))
 
-    @extend_schema(summary="The roles I hold", responses={200: RoleList, **ERRORS})
+    @extend_schema(summary="The roles I hold", responses={200: RoleList, **REFUSALS})
     def my_roles(self, request: Request) -> Response:
         sign_of_life(actor=self.actor)
         held = [role for role in self.actor.roles.values() if not role.is_open]
         return Response([role_item(role.key, role.label) for role in held])
 
-    @extend_schema(summary="Who is there, and what each holds", responses={200: AgentList, **ERRORS})
+    @extend_schema(summary="Who is there, and what each holds", responses={200: AgentList, **REFUSALS})
     def list(self, request: Request) -> Response:
         now = database_moment().now
         holds = held_jobs()
@@ -50,8 +50,8 @@ class AgentsViewSet(AgentViewSet):
         summary="Keep every lease of this session alive",
         description="Needs the header `X-ForkFlux-Session` that the claims were made with.",
         request=AgentHeartbeatInput,
-        parameters=[IDEMPOTENCY_KEY],
-        responses={200: AgentHeartbeatAnswer, **ERRORS},
+        parameters=[IDEMPOTENCY_KEY, SESSION],
+        responses={200: AgentHeartbeatAnswer, **WRITE_REFUSALS},
     )
     def heartbeat(self, request: Request) -> Response:
         fields = self.body(AgentHeartbeatInput, optional=True)
@@ -77,7 +77,7 @@ class RolesViewSet(AgentViewSet):
     authentication_classes = (AgentOrSharedKeyAuthentication,)
     scopes = {"list": "read"}
 
-    @extend_schema(summary="All active roles", responses={200: RoleList, **ERRORS})
+    @extend_schema(summary="All active roles", responses={200: RoleList, **REFUSALS})
     def list(self, request: Request) -> Response:
         return Response([role_item(role.role_key, role.role_label) for role in active_roles()])
 

@@ -19,6 +19,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from core.api.openapi import Answer
 from core.api.permissions import DenyByDefault
 from core.api.renderers import CompactJSONRenderer
 from core.errors import Unavailable
@@ -46,10 +47,22 @@ class HealthView(OpenView):
         return Response(status=204)
 
 
+class ReadyAnswer(Answer):
+    """Yes or no; why not stands in the server's log."""
+
+    example: ClassVar[Any] = {"ready": True}
+
+    ready: bool
+
+
 class ReadyView(OpenView):
     """The database can be read and written."""
 
-    @extend_schema(summary="The database can be read and written", auth=[], responses={200: dict, 503: dict})
+    @extend_schema(
+        summary="The database can be read and written",
+        auth=[],
+        responses={200: ReadyAnswer, 503: ReadyAnswer},
+    )
     def get(self, request: Request) -> Response:
         try:
             ready = _write_and_read()

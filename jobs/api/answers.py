@@ -3,33 +3,115 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any
+from typing import Any, ClassVar, Literal
 
-from pydantic import BaseModel, RootModel
+from pydantic import RootModel
 
+from core.api.openapi import Answer, WriteAnswer
+from core.examples import Exemplified
 from jobs.lifecycle import Priority, Status
 
+AT = "2026-12-01T10:00:00.000000Z"
+ARTIFACT: dict[str, Any] = {
+    "type": "git_branch",
+    "uri": "git://shop/login-form",
+    "checksum": None,
+    "metadata_json": {},
+}
+LEASE = {"generation": 2, "expires_at": "2026-12-01T10:30:00.000000Z", "heartbeat_seconds": 600.0}
+ATTEMPT = {
+    "agent": "qa-agent",
+    "lease_generation": 1,
+    "started_at": AT,
+    "ended_at": AT,
+    "outcome": "released",
+    "reason": "Needs a machine with a screen",
+    "last_progress": {"percent": 40, "note": "Half of the fields checked"},
+}
+EVENT = {
+    "id": 12,
+    "stream": "job:7",
+    "sequence": 2,
+    "event_type": "task_claimed",
+    "job_id": 7,
+    "actor": {"kind": "agent", "name": "qa-agent"},
+    "previous_status": "published",
+    "current_status": "in_progress",
+    "payload_json": {"lease_generation": 1},
+    "created_at": AT,
+}
+_BOTH = {
+    "id": 7,
+    "parent_job_id": None,
+    "summary": "Review the login form",
+    "status": "in_progress",
+    "priority": 20,
+    "source_agent_label": "Dev agent",
+    "assignee_agent_label": "QA agent",
+    "target_role_key": "qa",
+    "retry_count": 0,
+    "max_retries": 3,
+    "routing_rules": None,
+    "created_at": AT,
+    "updated_at": AT,
+    "labels": ["web"],
+    "on_hold": False,
+    "not_before": None,
+}
+ITEM = _BOTH | {"artifact_count": 1, "lease_expires_at": LEASE["expires_at"]}
+JOB = _BOTH | {
+    "context_payload": {"repository": "shop", "branch": "login-form"},
+    "constraints": ["Every field has a label"],
+    "artifacts": [ARTIFACT],
+    "failure_reason": None,
+    "blocked_reason": None,
+    "unblock_reason": None,
+    "cancel_reason": None,
+    "published_at": AT,
+    "started_at": AT,
+    "completed_at": None,
+    "failed_at": None,
+    "blocked_at": None,
+    "unblocked_at": None,
+    "cancelled_at": None,
+    "expires_at": None,
+    "result_summary": None,
+    "result": None,
+    "version": 1,
+    "lease_expiry_count": 0,
+    "progress": None,
+    "lease": LEASE,
+}
 
-class ArtifactAnswer(BaseModel):
+
+class ArtifactAnswer(Answer):
+    """What a job points to. The checksum is its publisher's word, not verified."""
+
     type: str
     uri: str
     checksum: str | None
     metadata_json: dict[str, Any]
 
 
-class LeaseAnswer(BaseModel):
+class LeaseAnswer(Answer):
+    """Send `generation` with every write; after `expires_at` the job goes back to the board."""
+
     generation: int
     expires_at: datetime
     heartbeat_seconds: float
 
 
-class ProgressAnswer(BaseModel):
+class ProgressAnswer(Answer):
+    """What the holder last said of its progress."""
+
     percent: int | None
     note: str | None
     at: datetime
 
 
-class AttemptAnswer(BaseModel):
+class AttemptAnswer(Answer):
+    """An earlier holder of the job, and how that ended."""
+
     agent: str
     lease_generation: int | None
     started_at: datetime
@@ -39,7 +121,9 @@ class AttemptAnswer(BaseModel):
     last_progress: dict[str, Any] | None
 
 
-class JobItem(BaseModel):
+class JobItem(Answer):
+    """A job in a list, without its payload."""
+
     id: int
     parent_job_id: int | None
     summary: str
@@ -60,7 +144,11 @@ class JobItem(BaseModel):
     lease_expires_at: datetime | None
 
 
-class JobAnswer(BaseModel):
+class JobAnswer(Answer):
+    """The whole job."""
+
+    example: ClassVar[Any] = JOB
+
     id: int
     parent_job_id: int | None
     summary: str
@@ -100,37 +188,61 @@ class JobAnswer(BaseModel):
     lease: LeaseAnswer | None
 
 
-class ClaimAnswer(JobAnswer):
+class ClaimAnswer(JobAnswer, WriteAnswer):
+    """Everything that the work needs: the whole job, its lease, and what earlier attempts came to."""
+
+    example: ClassVar[Any] = JOB | {"previous_attempts": [ATTEMPT]}
+
     previous_attempts: list[AttemptAnswer]
 
 
-class PublishedAnswer(BaseModel):
+class PublishedAnswer(WriteAnswer):
+    """The new job's id, and where it is now."""
+
+    example: ClassVar[Any] = {"job_id": 7, "status": "published"}
+
     job_id: int
     status: Status
 
 
-class MovedAnswer(BaseModel):
+class MovedAnswer(WriteAnswer):
+    """Where the job was, and where it is now."""
+
+    example: ClassVar[Any] = {"job_id": 7, "previous_status": "in_progress", "new_status": "completed"}
+
     job_id: int
     previous_status: Status
     new_status: Status
 
 
-class UpdatedAnswer(BaseModel):
+class UpdatedAnswer(WriteAnswer):
+    """The job's content has a new version."""
+
+    example: ClassVar[Any] = {"job_id": 7, "message": "job with job_id 7 updated successfully", "version": 2}
+
     job_id: int
     message: str
     version: int
 
 
-class HeartbeatAnswer(BaseModel):
+class HeartbeatAnswer(WriteAnswer):
+    """The extended lease; null while the job is blocked, when none runs."""
+
+    example: ClassVar[Any] = {"lease": LEASE}
+
     lease: LeaseAnswer | None
 
 
-class EventActorAnswer(BaseModel):
+class EventActorAnswer(Answer):
+    """Who did it."""
+
     kind: str
     name: str
 
 
-class EventAnswer(BaseModel):
+class EventAnswer(Answer):
+    """One fact of a trail."""
+
     id: int
     stream: str
     sequence: int
@@ -143,13 +255,33 @@ class EventAnswer(BaseModel):
     created_at: datetime
 
 
-class JobList(RootModel[list[JobItem]]):
+class NothingAnswer(Answer):
+    """There is nothing to claim now, why, and when to ask again."""
+
+    example: ClassVar[Any] = {
+        "detail": "No published jobs available for the given target role.",
+        "reason": "empty",
+        "retry_after_seconds": 5,
+    }
+
+    detail: str
+    reason: Literal["empty", "blocked", "on_hold", "paused", "at_capacity", "not_due"]
+    retry_after_seconds: int
+
+
+class JobList(Exemplified, RootModel[list[JobItem]]):
     """A bare array, as the reference answers it."""
 
+    example: ClassVar[Any] = [ITEM]
 
-class Trail(RootModel[list[EventAnswer]]):
+
+class Trail(Exemplified, RootModel[list[EventAnswer]]):
     """A bare array, oldest first."""
 
+    example: ClassVar[Any] = [EVENT]
 
-class ArtifactList(RootModel[list[ArtifactAnswer]]):
+
+class ArtifactList(Exemplified, RootModel[list[ArtifactAnswer]]):
     """A bare array, in the order of attachment."""
+
+    example: ClassVar[Any] = [ARTIFACT]

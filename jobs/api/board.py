@@ -8,7 +8,17 @@ from rest_framework.response import Response
 
 from artifacts.payloads import artifact_payload
 from artifacts.selectors import artifacts_of
-from core.api.openapi import ERRORS, IDEMPOTENCY_KEY, query_parameters
+from core.api.openapi import (
+    IDEMPOTENCY_KEY,
+    JOB_REFUSALS,
+    JOB_WRITE_REFUSALS,
+    NEXT_PAGE,
+    REFUSALS,
+    SESSION,
+    TOTAL,
+    WRITE_REFUSALS,
+    query_parameters,
+)
 from core.api.paging import next_link
 from jobs.api.answers import ArtifactList, JobAnswer, JobList, PublishedAnswer, Trail, UpdatedAnswer
 from jobs.api.base import JobViewSet
@@ -35,8 +45,8 @@ class BoardViewSet(JobViewSet):
     @extend_schema(
         summary="Publish a job to a role",
         request=PublishInput,
-        parameters=[IDEMPOTENCY_KEY],
-        responses={201: PublishedAnswer, **ERRORS},
+        parameters=[IDEMPOTENCY_KEY, SESSION],
+        responses={201: PublishedAnswer, **WRITE_REFUSALS},
     )
     def create(self, request: Request) -> Response:
         fields = self.body(PublishInput)
@@ -55,10 +65,8 @@ class BoardViewSet(JobViewSet):
 
     @extend_schema(
         summary="List jobs, without their payloads",
-        description='`Link: <…>; rel="next"` leads to the next page and is absent on the last one. '
-        "`count=true` adds `X-Total-Count`.",
-        parameters=query_parameters(ListInput),
-        responses={200: JobList, **ERRORS},
+        parameters=[*query_parameters(ListInput), NEXT_PAGE, TOTAL],
+        responses={200: JobList, **REFUSALS},
     )
     def list(self, request: Request) -> Response:
         query = self.query(ListInput)
@@ -70,7 +78,7 @@ class BoardViewSet(JobViewSet):
             response["X-Total-Count"] = str(page.total)
         return response
 
-    @extend_schema(summary="Read a whole job", responses={200: JobAnswer, **ERRORS})
+    @extend_schema(summary="Read a whole job", responses={200: JobAnswer, **JOB_REFUSALS})
     def retrieve(self, request: Request, job_id: str) -> Response:
         job = get_job(self.path_id(job_id))
         self.alive(job.pk)
@@ -79,8 +87,8 @@ class BoardViewSet(JobViewSet):
     @extend_schema(
         summary="Replace a job's context or constraints",
         request=UpdateInput,
-        parameters=[IDEMPOTENCY_KEY],
-        responses={200: UpdatedAnswer, **ERRORS},
+        parameters=[IDEMPOTENCY_KEY, SESSION],
+        responses={200: UpdatedAnswer, **JOB_WRITE_REFUSALS},
     )
     def partial_update(self, request: Request, job_id: str) -> Response:
         number = self.path_id(job_id)
@@ -103,8 +111,8 @@ class BoardViewSet(JobViewSet):
 
     @extend_schema(
         summary="The trail of a job, oldest first",
-        parameters=query_parameters(TrailInput),
-        responses={200: Trail, **ERRORS},
+        parameters=[*query_parameters(TrailInput), NEXT_PAGE],
+        responses={200: Trail, **JOB_REFUSALS},
     )
     def events(self, request: Request, job_id: str) -> Response:
         query = self.query(TrailInput)
@@ -116,7 +124,7 @@ class BoardViewSet(JobViewSet):
             response["Link"] = next_link(request, cursor, name="after")
         return response
 
-    @extend_schema(summary="What a job points to", responses={200: ArtifactList, **ERRORS})
+    @extend_schema(summary="What a job points to", responses={200: ArtifactList, **JOB_REFUSALS})
     def artifacts(self, request: Request, job_id: str) -> Response:
         job = get_job(self.path_id(job_id))
         self.alive(job.pk)

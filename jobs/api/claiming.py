@@ -8,9 +8,9 @@ from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from core.api.openapi import ERRORS, IDEMPOTENCY_KEY
+from core.api.openapi import IDEMPOTENCY_KEY, JOB_WRITE_REFUSALS, SESSION
 from core.api.views import Done
-from jobs.api.answers import ClaimAnswer
+from jobs.api.answers import ClaimAnswer, NothingAnswer
 from jobs.api.base import JobViewSet
 from jobs.inputs import ClaimInput, ClaimNextInput
 from jobs.models import Job
@@ -28,8 +28,8 @@ class ClaimViewSet(JobViewSet):
     @extend_schema(
         summary="Claim a job by its id",
         request=ClaimInput,
-        parameters=[IDEMPOTENCY_KEY],
-        responses={201: ClaimAnswer, **ERRORS},
+        parameters=[IDEMPOTENCY_KEY, SESSION],
+        responses={201: ClaimAnswer, **JOB_WRITE_REFUSALS},
     )
     def claim(self, request: Request, job_id: str) -> Response:
         number = self.path_id(job_id)
@@ -46,8 +46,8 @@ class ClaimViewSet(JobViewSet):
         summary="Claim the next job of one or several roles",
         description="Highest priority first, then oldest. 404 tells in `reason` why there is nothing.",
         request=ClaimNextInput,
-        parameters=[IDEMPOTENCY_KEY],
-        responses={201: ClaimAnswer, **ERRORS},
+        parameters=[IDEMPOTENCY_KEY, SESSION],
+        responses={201: ClaimAnswer, **JOB_WRITE_REFUSALS, 404: NothingAnswer},
     )
     def claim_next(self, request: Request) -> Response:
         fields = self.body(ClaimNextInput)

@@ -9,7 +9,7 @@ from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from core.api.openapi import ERRORS, IDEMPOTENCY_KEY
+from core.api.openapi import IDEMPOTENCY_KEY, JOB_WRITE_REFUSALS, SESSION
 from jobs.api.answers import HeartbeatAnswer, MovedAnswer
 from jobs.api.base import JobViewSet
 from jobs.inputs import HeartbeatInput, ReasonInput, StatusInput
@@ -22,7 +22,9 @@ from jobs.services.leasing import heartbeat
 from jobs.services.returning import release, requeue
 
 _MOVES = extend_schema(
-    request=ReasonInput, parameters=[IDEMPOTENCY_KEY], responses={200: MovedAnswer, **ERRORS}
+    request=ReasonInput,
+    parameters=[IDEMPOTENCY_KEY, SESSION],
+    responses={200: MovedAnswer, **JOB_WRITE_REFUSALS},
 )
 
 
@@ -49,8 +51,8 @@ class WorkViewSet(JobViewSet):
     @extend_schema(
         summary="Change a job's status",
         request=StatusInput,
-        parameters=[IDEMPOTENCY_KEY],
-        responses={200: MovedAnswer, **ERRORS},
+        parameters=[IDEMPOTENCY_KEY, SESSION],
+        responses={200: MovedAnswer, **JOB_WRITE_REFUSALS},
     )
     def change_status(self, request: Request, job_id: str) -> Response:
         number = self.path_id(job_id)
@@ -63,8 +65,8 @@ class WorkViewSet(JobViewSet):
     @extend_schema(
         summary="Keep a lease alive, and tell of progress",
         request=HeartbeatInput,
-        parameters=[IDEMPOTENCY_KEY],
-        responses={200: HeartbeatAnswer, **ERRORS},
+        parameters=[IDEMPOTENCY_KEY, SESSION],
+        responses={200: HeartbeatAnswer, **JOB_WRITE_REFUSALS},
     )
     def heartbeat(self, request: Request, job_id: str) -> Response:
         number = self.path_id(job_id)

@@ -75,7 +75,7 @@ class ForkfluxCommand(BaseCommand):
         elif isinstance(text, str):
             printed = text
         elif self.stdout.isatty():
-            printed = text.drawn(self.stdout, no_color=bool(options.get("no_color")))
+            printed = text.drawn(no_color=bool(options.get("no_color")))
         else:
             printed = text.plain()
         self.stdout.write(_encodable(printed, self.stdout))
@@ -185,9 +185,6 @@ def _refuse_bytes(options: Mapping[str, Any]) -> None:
 
 def _in_words(entry: Mapping[str, Any], options: Mapping[str, str]) -> str:
     message = str(entry["msg"])
-    detail = entry.get("ctx", {}).get("error")
-    if isinstance(detail, str):
-        message = f"{message}: {detail}"
     if message.startswith(_VALUE_ERROR):
         # Sentences of our own about several fields, which name these themselves.
         message = message.removeprefix(_VALUE_ERROR)

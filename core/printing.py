@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import io
+import shutil
 import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from rich.cells import cell_len
 
@@ -44,11 +45,15 @@ def pairs(items: Iterable[tuple[str, object]]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Rows under headings. `empty` is what is said when there is no row."""
+    """Rows under headings. `empty` is what is said when there is no row.
+
+    A narrow terminal cuts the cells of the `cut` columns, the longest first, and leaves the others whole.
+    """
 
     columns: Sequence[str]
     rows: Sequence[Sequence[object]]
     empty: str
+    cut: Sequence[str] = ()
 
     def plain(self) -> str:
         """Aligned text for a pipe: no colour, nothing cut, a line for each row."""
@@ -58,24 +63,25 @@ class Table:
         widths = [max(cell_len(line[number]) for line in lines) for number in range(len(self.columns))]
         return "\n".join(_aligned(line, widths) for line in lines)
 
-    def drawn(self, file: Any, *, no_color: bool) -> str:
-        """For a terminal: as wide as that is, with long cells cut short."""
+    def drawn(self, *, no_color: bool) -> str:
+        """For a terminal, and as wide as that is."""
         if not self.rows:
             return self.empty
-        from rich import box
         from rich.console import Console
         from rich.table import Table as Drawing
         from rich.text import Text
 
-        console = Console(file=file, no_color=no_color, highlight=False)
-        drawing = Drawing(box=box.SIMPLE_HEAD, pad_edge=False)
+        page = io.StringIO()
+        width = shutil.get_terminal_size().columns
+        console = Console(file=page, force_terminal=True, width=width, no_color=no_color, highlight=False)
+        drawing = Drawing(box=None, padding=(0, _GAP, 0, 0), pad_edge=False)
         for column in self.columns:
-            drawing.add_column(Text(column), no_wrap=True, overflow="ellipsis")
+            # The columns that may wrap are those that rich makes narrower; their texts still do not wrap.
+            drawing.add_column(Text(column, no_wrap=True), no_wrap=column not in self.cut)
         for row in self.rows:
-            drawing.add_row(*(Text(_cell(cell)) for cell in row))
-        with console.capture() as captured:
-            console.print(drawing)
-        return captured.get().strip("\n")
+            drawing.add_row(*(Text(_cell(cell), no_wrap=True, overflow="ellipsis") for cell in row))
+        console.print(drawing)
+        return page.getvalue().rstrip("\n")
 
 
 def _cell(value: object) -> str:

@@ -103,5 +103,6 @@ class Command(CommandWithActions):
             ["Id", "Name", "Label", "Roles", "Presence", "Holds jobs", "Last seen"],
             rows,
             empty="There are no agents yet; make one: forkflux agent add LABEL --role KEY",
+            cut=["Name", "Label", "Roles", "Holds jobs"],
         )
         self.answer(options, agents, table)

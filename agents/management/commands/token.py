@@ -99,16 +99,16 @@ class Command(CommandWithActions):
                 f"{token['prefix']}…",
                 token["state"].replace("_", " "),
                 token["scopes"],
-                shown_time(token["created_at"]),
                 shown_time(token["expires_at"]),
                 shown_time(token["last_used_at"]),
             )
             for token in tokens
         ]
         table = Table(
-            ["Id", "Agent", "Token", "State", "Scopes", "Created", "Expires", "Last used"],
+            ["Id", "Agent", "Token", "State", "Scopes", "Expires", "Last used"],
             rows,
             empty="There are no tokens; issue one: forkflux token issue AGENT_NAME",
+            cut=["Agent", "Scopes"],
         )
         self.answer(options, tokens, table)
 

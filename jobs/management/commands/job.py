@@ -123,7 +123,7 @@ class Command(CommandWithActions):
             (
                 job["id"],
                 job["summary"],
-                _status(job),
+                "on hold" if job["on_hold"] else job["status"],
                 priority_name(job["priority"]),
                 job["target_role_key"],
                 job["source_agent_label"],
@@ -136,6 +136,7 @@ class Command(CommandWithActions):
             ["Id", "Summary", "Status", "Priority", "Role", "From", "Holder", "Created"],
             rows,
             empty="There are no such jobs.",
+            cut=["Summary", "Role", "From", "Holder"],
         )
         self.answer(options, {"jobs": jobs, "next_cursor": page.next_cursor}, table)
         if page.next_cursor is not None and not options["json"]:
@@ -167,7 +168,12 @@ class Command(CommandWithActions):
             )
             for event in events
         ]
-        table = Table(["No", "Time", "Event", "By", "Status", "Said"], rows, empty="The job has no events.")
+        table = Table(
+            ["No", "Time", "Event", "By", "Status", "Said"],
+            rows,
+            empty="The job has no events.",
+            cut=["By", "Said"],
+        )
         self.answer(options, events, table)
 
 

@@ -72,5 +72,6 @@ class Command(CommandWithActions):
             ["Key", "Label", "Lease s", "Most held", "Anyone", "State"],
             rows,
             empty="There are no roles yet; make one: forkflux role add KEY",
+            cut=["Key", "Label"],
         )
         self.answer(options, roles, table)

@@ -48,6 +48,10 @@ class Actor:
     # The person who acted in this agent's name (`--as AGENT` at the terminal); the event names both.
     via: str | None = None
 
+    def __str__(self) -> str:
+        """The name, as pages and messages show it."""
+        return self.name
+
     @property
     def is_authenticated(self) -> bool:
         """Django and DRF ask this of `request.user`."""

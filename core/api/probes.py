@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 from django.db import DatabaseError, InterfaceError
 from django.db.models import F
+from django.urls import reverse
 from drf_spectacular.renderers import (
     OpenApiJsonRenderer,
     OpenApiJsonRenderer2,
@@ -110,3 +111,8 @@ class SchemaView(DescribingView, SpectacularAPIView):
 
 class DocsView(DescribingView, SpectacularSwaggerView):
     """The OpenAPI document as pages, served from here."""
+
+    def _get_schema_url(self, request: Request) -> str:
+        # With the host, since a page that was opened as http://name:token@host may not fetch a relative
+        # address; without the scheme, which a proxy in front may have changed.
+        return f"//{request.get_host()}{reverse('schema')}"

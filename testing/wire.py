@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import functools
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -54,7 +55,7 @@ class Caller:
         sent: dict[str, str | None] = {**self.headers}
         sent |= {name.replace("_", "-"): value for name, value in headers.items()}
         content_type = sent.pop("Content-Type", "application/json") or ""
-        return Client(raise_request_exception=False, SERVER_NAME="localhost").generic(
+        return _client().generic(
             method,
             path if path.startswith("/api") else f"{ROOT}/mcp{path}",
             data=raw,
@@ -82,6 +83,12 @@ class Caller:
 NOBODY = Caller()
 
 
+@functools.cache
+def _client() -> Client:
+    """One for all: a new one loads the middleware again, and with it the list of all static files."""
+    return Client(raise_request_exception=False, SERVER_NAME="localhost")
+
+
 def basic_headers(name: str, secret: str) -> dict[str, str]:
     pair = base64.b64encode(f"{name}:{secret}".encode()).decode()
     return {"Authorization": f"Basic {pair}"}
@@ -99,18 +106,21 @@ def role(key: str, *, label: str | None = None, **policy: Any) -> Role:
     return made
 
 
-def agent(
-    label: str, *roles: str, tool_family: str | None = None, scopes: Iterable[str] = DEFAULT_SCOPES
-) -> Caller:
-    """A new agent that holds these roles, with a token of these scopes."""
-    made, _ = register_agent(actor=OPERATOR, agent_label=label, role_keys=roles, tool_family=tool_family)
-    return another_token(made, scopes=scopes)
+def agent(label: str, *roles: str, tool_family: str | None = None) -> Caller:
+    """A new agent that holds these roles, with its first token."""
+    made, issued = register_agent(actor=OPERATOR, agent_label=label, role_keys=roles, tool_family=tool_family)
+    return _with_token(made, issued.secret)
 
 
 def another_token(of: Agent, *, scopes: Iterable[str] = DEFAULT_SCOPES, **options: Any) -> Caller:
-    issued = issue_token(actor=OPERATOR, agent_name=of.name, scopes=list(scopes), **options)
-    caller = bearer(issued.secret)
-    return Caller(caller.headers, of.name, of.agent_label, of.pk, issued.secret)
+    """The agent with one more token, of these scopes."""
+    return _with_token(
+        of, issue_token(actor=OPERATOR, agent_name=of.name, scopes=list(scopes), **options).secret
+    )
+
+
+def _with_token(made: Agent, token: str) -> Caller:
+    return Caller(bearer(token).headers, made.name, made.agent_label, made.pk, token)
 
 
 def job_body(**fields: Any) -> dict[str, Any]:

@@ -42,11 +42,12 @@ def require(job: Job, verb: Verb, actor: Actor, *, lease_generation: int | None 
     """Return when the actor may use the verb now; raise the refusal that says why not otherwise."""
     mine = capacities(job, actor)
     may = {who for arrow in arrows_of(verb) for who in arrow.who}
-    acts_as_holder = Who.HOLDER in may and not (Who.SOURCE in may and Who.SOURCE in mine)
-    if actor.is_agent and acts_as_holder:
+    arrow = arrow_from(verb, job.state)
+    acts_as_source = arrow is not None and Who.SOURCE in arrow.who and Who.SOURCE in mine
+    # Whoever names a lease speaks as its holder, also where it could have acted as the source.
+    if actor.is_agent and Who.HOLDER in may and (lease_generation is not None or not acts_as_source):
         _refuse_stale_holder(job, actor, lease_generation)
     _refuse_stranger(job, verb, actor, mine, may)
-    arrow = arrow_from(verb, job.state)
     if arrow is None:
         if verb is Verb.CLAIM and job.state in HELD:
             yours = job.assignee_agent_id == actor.agent_id

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from django.core.management import call_command
 
+from jobs import locking
 from testing.source_tree import (
     ROOT,
     configuration,
@@ -18,10 +19,17 @@ from testing.source_tree import (
     python_files,
     tracked_files,
 )
-from testing.status_writes import status_writes
+from testing.status_writes import COLUMN, status_writes
 
 MOST_LINES = 400
 THE_WRITER = Path("jobs/transitions.py")
+# What the search reports because it cannot know, and why it is no write of a status.
+IN_DOUBT_BUT_FINE = {
+    (
+        "jobs/locking.py",
+        "setattr of something named at run time",
+    ): "puts the joined rows of _RELATIONS on the job",
+}
 
 # Put together from parts, so that this file does not hold what it looks for.
 _REGISTRIES = [
@@ -61,13 +69,22 @@ def test_every_module_opens_with_its_charter():
 
 
 def test_only_the_one_writer_assigns_a_jobs_status():
-    elsewhere = [
-        f"{name}:{write.line}: {write.what}"
+    found = [
+        (str(name), write.what, write.line)
         for name in product_files()
         if name != THE_WRITER
         for write in status_writes((ROOT / name).read_text(encoding="utf-8"))
     ]
+    elsewhere = [
+        f"{name}:{line}: {what}" for name, what, line in found if (name, what) not in IN_DOUBT_BUT_FINE
+    ]
     assert not elsewhere, f"a job's status is moved by {THE_WRITER}: {elsewhere}"
+    stale = set(IN_DOUBT_BUT_FINE) - {(name, what) for name, what, _ in found}
+    assert not stale, f"no longer needed: {stale}"
+
+
+def test_what_is_put_on_a_job_by_name_is_no_status():
+    assert COLUMN not in locking._RELATIONS
 
 
 def test_the_search_for_status_writes_sees_the_one_writer():

@@ -1,8 +1,7 @@
 """Where the time of a claim-next goes: calls of the WSGI application in this process, timed and profiled.
 
-`python -m bench.profile_claim` starts a PostgreSQL of its own with fsync on (or uses TEST_DATABASE_URL's
-server) and works in a database that it drops. FORKFLUX_* of the environment are in force, so that
-`FORKFLUX_CONNECTIONS=lasting python -m bench.profile_claim` compares two ways to keep connections.
+`python -m bench.profile_claim` starts a PostgreSQL of its own with fsync on. FORKFLUX_* of the environment are
+in force, so that `FORKFLUX_CONNECTIONS=pool python -m bench.profile_claim` compares two ways to keep connections.
 """
 
 from __future__ import annotations
@@ -21,16 +20,14 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from bench.filling import ANALYZE_SQL, COLUMNS_SQL, copies_sql
+from bench.filling import Board
+from bench.processes import read_cpu
 from bench.sections import Sections
-from testing.postgres import running_server
+from bench.seeding import CLAIMED_ROLES, Seeded, seed
+from testing.postgres import find_binaries, running_server
 
-if TYPE_CHECKING:
-    from core.actors import Actor
-
-ROLE = "bench"
 PATH = "/api/v1/mcp/jobs/claim-next"
 WARM_UP = 300
 
@@ -38,7 +35,7 @@ WARM_UP = 300
 SECTIONS = {
     "auth": ["core.api.authentication:AgentAuthentication.authenticate"],
     "input": ["core.api.views:AgentViewSet.body"],
-    "pick": ["jobs.services.claiming:_pick"],
+    "pick": ["jobs.queue:pick"],
     "event text and hash": ["jobs.transitions:append"],
     "event insert": ["events.record:insert"],
     "update": ["jobs.transitions:_update"],
@@ -71,7 +68,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         from django.db import connections
 
         try:
-            _measure(options.calls, options.top)
+            _measure(url, options.calls, options.top)
         finally:
             for connection in connections.all():
                 connection.close()
@@ -85,28 +82,39 @@ def _database(kind: str) -> Iterator[str]:
         with tempfile.TemporaryDirectory(prefix="forkflux-profile-") as folder:
             yield f"sqlite:///{Path(folder)}/forkflux.db"
     else:
-        with running_server(durable=True) as server, server.database() as url:
+        with (
+            running_server(durable=True, binaries=find_binaries()) as server,
+            server.database() as url,
+        ):
             yield url
 
 
-def _measure(calls: int, top: int) -> None:
+def _measure(url: str, calls: int, top: int) -> None:
+    from django.core.management import call_command
     from django.db import connection
 
     from forkflux_site.wsgi import application
 
-    claim = _prepare(application, jobs=WARM_UP + 3 * calls)
+    call_command("migrate", verbosity=0)
+    seeded = seed(agents=1)
+    masters = {seeded.roles[key]: job for key, job in seeded.jobs.items()}
+    with contextlib.closing(Board(url, masters)) as board:
+        claim = _prepare(application, board, seeded, jobs=WARM_UP + 3 * calls)
+        root = board.server_root()
     print(f"{connection.vendor}, {calls} calls in each pass, {json.dumps(_told_settings())}")
     for _ in range(WARM_UP):
         claim()
 
-    backend = _database_cpu_seconds()
-    wall, cpu = time.perf_counter(), time.process_time()
+    before = read_cpu(server=None, database=root)
     for _ in range(calls):
         claim()
-    wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
-    backend = None if backend is None else (_database_cpu_seconds() or 0.0) - backend
-    print(f"\nunmeasured calls: wall {wall / calls * 1e6:.0f} us, CPU {cpu / calls * 1e6:.0f} us", end="")
-    print("" if backend is None else f", the database's CPU {backend / calls * 1e6:.0f} us")
+    after = read_cpu(server=None, database=root)
+    each = 1e6 / calls
+    print(f"\nunmeasured calls: wall {(after.at - before.at) * each:.0f} us", end="")
+    print(f", CPU {(after.client - before.client) * each:.0f} us", end="")
+    if after.database is not None and before.database is not None:
+        print(f", the database's CPU {(after.database - before.database) * each:.0f} us", end="")
+    print()
 
     statements = _Statements()
     sections = Sections(SECTIONS)
@@ -129,34 +137,19 @@ def _measure(calls: int, top: int) -> None:
         print(printed.getvalue().partition("\n\n")[2].strip())
 
 
-def _prepare(application: Callable[..., Iterable[bytes]], *, jobs: int) -> Callable[[], None]:
-    """A role, an agent and so many published jobs; gives back what claims one of them over WSGI."""
-    from django.core.management import call_command
-    from django.db import connection
-
-    from agents.services import register_agent
-    from core.actors import operator
-    from jobs.services.publishing import publish
-    from roles.services import create_role
-
-    call_command("migrate", verbosity=0)
-    person: Actor = operator("bench")
-    create_role(actor=person, role_key=ROLE, role_label="Bench")
-    _, token = register_agent(actor=person, agent_label="bench", role_keys=[ROLE])
-    job = publish(
-        actor=person, summary="A job to measure with", context_payload={"n": 1}, target_role_key=ROLE
-    )
-    with connection.cursor() as cursor:
-        cursor.execute(COLUMNS_SQL[connection.vendor])
-        columns = [row[0] for row in cursor.fetchall()]
-        cursor.execute(copies_sql(columns, database=connection.vendor, job_id=job.pk, count=jobs))
-        cursor.execute(ANALYZE_SQL[connection.vendor])
-    connection.close()
-    body = json.dumps({"target_role_key": ROLE}).encode()
+def _prepare(
+    application: Callable[..., Iterable[bytes]], board: Board, seeded: Seeded, *, jobs: int
+) -> Callable[[], None]:
+    """So many published jobs; gives back what claims one of them over WSGI."""
+    [role, *_] = CLAIMED_ROLES
+    board.add(seeded.roles[role], jobs)
+    board.analyze()
+    body = json.dumps({"target_role_key": role}).encode()
+    [token] = seeded.claimers
 
     def claim() -> None:
         answered = []
-        answer = application(_environ(body, token.secret), lambda status, headers: answered.append(status))
+        answer = application(_environ(body, token), lambda status, headers: answered.append(status))
         text = b"".join(answer)
         answer.close()  # type: ignore[attr-defined]
         if answered != ["201 Created"]:
@@ -197,24 +190,6 @@ def _told_settings() -> dict[str, Any]:
     names = ("pool", "prepare_threshold", "server_side_binding", "transaction_mode")
     told = {name: database["OPTIONS"][name] for name in names if name in database["OPTIONS"]}
     return told | {"CONN_MAX_AGE": database["CONN_MAX_AGE"]}
-
-
-def _database_cpu_seconds() -> float | None:
-    """CPU that the database's sessions have used; None on SQLite, and where its processes are elsewhere."""
-    from django.db import connection
-
-    if connection.vendor != "postgresql":
-        return None
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT pid FROM pg_stat_activity WHERE datname = current_database()")
-        pids = [row[0] for row in cursor.fetchall()]
-    connection.close()
-    from bench.processes import cpu_seconds
-
-    try:
-        return sum(map(cpu_seconds, pids))
-    except OSError:
-        return None
 
 
 class _Statements:

@@ -19,9 +19,23 @@ class WatchedConnection(ASGIProtocol):  # type: ignore[misc]  # gunicorn has no 
     """A connection that the worker knows about, so that it can be closed while nothing happens on it."""
 
     def connection_made(self, transport: Any) -> None:
+        self._close_announced = False
         super().connection_made(transport)
         self.worker.connections.add(self)
         self._head_timer = self.worker.loop.call_later(_HEAD_SECONDS, self._head_is_late)
+
+    def _send_response_start(
+        self, status: int, headers: list[tuple[bytes, bytes]], request: Any, close: bool = False
+    ) -> None:
+        self._close_announced = (b"connection", b"close") in headers
+        super()._send_response_start(status, headers, request, close=close)
+
+    def _arm_keepalive_timer(self) -> None:
+        # Gunicorn passes the application's announcement on, but would go on to wait for a next request.
+        if self._close_announced:
+            self.worker.loop.call_soon(self._keepalive_timeout)
+        else:
+            super()._arm_keepalive_timer()
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._head_timer.cancel()

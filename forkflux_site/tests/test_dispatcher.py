@@ -21,6 +21,7 @@ import httpx
 import pytest
 
 from forkflux_site.tests.small_server import BODY_MAX_BYTES, LONG_ANSWER_BYTES, QUEUE_MAX, THREADS
+from forkflux_site.wsgi_call import environ_of
 from testing.installation import ROOT
 from testing.leash import Leashed
 
@@ -168,6 +169,13 @@ def test_a_body_above_the_bound_is_refused_and_the_client_gets_to_read_it(
     assert "/large" not in server.control()["calls"]
 
 
+def test_a_client_that_sends_on_after_a_refusal_is_not_reset_before_it_reads_it(server: SmallServer) -> None:
+    connection = server.send("POST /large HTTP/1.1", f"Content-Length: {8 << 20}")
+    # More than the buffers between both ends hold: without a reader at the other end this is a reset.
+    connection.sendall(b"z" * (8 << 20))
+    assert read_all(connection).startswith(b"HTTP/1.1 413 ")
+
+
 def test_who_waits_for_100_continue_is_refused_before_sending(server: SmallServer) -> None:
     connection = server.send(
         "POST /large HTTP/1.1", "Expect: 100-continue", f"Content-Length: {BODY_MAX_BYTES + 1}"
@@ -303,6 +311,31 @@ def test_the_environment_is_what_wsgi_wants(server: SmallServer) -> None:
     assert seen["HTTP_X_FORWARDED_PROTO"] == "https"
     assert "HTTP_X_REAL_IP" not in seen
     assert seen["SERVER_PORT"] == str(server.port)
+
+
+def test_names_with_underscores_do_not_slip_past_a_proxy_whatever_the_server_lets_through() -> None:
+    scope = {
+        "method": "GET",
+        "path": "/",
+        "query_string": b"",
+        "http_version": "1.1",
+        "headers": [(b"x_real_ip", b"10.9.9.9"), (b"cookie", b"a=1"), (b"cookie", b"b=2")],
+    }
+    environ = environ_of(scope, None)
+    assert "HTTP_X_REAL_IP" not in environ
+    assert environ["HTTP_COOKIE"] == "a=1; b=2"
+    assert environ["CONTENT_LENGTH"] == "0"
+    assert environ["wsgi.input"].read() == b""
+
+
+def test_a_mounted_site_has_its_prefix_apart_from_the_path() -> None:
+    scope = {
+        "method": "GET", "path": "/bus/jobs", "raw_path": b"/bus/jobs", "root_path": "/bus",
+        "query_string": b"", "http_version": "1.1", "headers": [], "client": ("192.0.2.1", 5),
+    }  # fmt: skip
+    environ = environ_of(scope, None)
+    assert (environ["SCRIPT_NAME"], environ["PATH_INFO"]) == ("/bus", "/jobs")
+    assert environ["REMOTE_ADDR"] == "192.0.2.1"
 
 
 def test_a_request_line_with_scheme_and_host_has_the_path_all_the_same(server: SmallServer) -> None:

@@ -23,7 +23,6 @@ from forkflux_site.installing import (
     sqlite_file,
 )
 from forkflux_site.locks import LockHeld, lock_server
-from forkflux_site.original import refuse_original_file
 
 _WORKERS_ON_POSTGRESQL = 2
 _ROOT = Path(__file__).resolve().parents[3]
@@ -116,7 +115,6 @@ def _number_of_workers(asked: int | None) -> int:
 
 
 def _become_the_only_server(file: Path) -> None:
-    refuse_original_file(file)
     make_folder(file.parent)
     try:
         # Never closed: it goes over to gunicorn and its workers, and holds until the last of them has ended.

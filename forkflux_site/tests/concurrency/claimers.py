@@ -6,6 +6,7 @@ import functools
 import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from forkflux_site.tests.concurrency.crew import Race
 from forkflux_site.tests.concurrency.wire import Answer, Wire
@@ -24,6 +25,7 @@ class Haul:
     cancelled: list[int] = field(default_factory=list)
     refusals: list[str] = field(default_factory=list)
     holders: list[tuple[int, str | None]] = field(default_factory=list)  # whom a conflict named
+    answers: list[Answer] = field(default_factory=list)
 
     def take(self, answer: Answer) -> bool:
         """Note a claim's answer; whether a job was handed over. Anything but a job or a refusal fails."""
@@ -182,6 +184,34 @@ class PublishChildren:
         while not race.flag.is_set():
             parent = random.choice(self.parents)
             haul.published.append(wire.published(self.role, parent_job_id=parent))
+
+
+@dataclass(frozen=True)
+class Call:
+    """One call, whatever it is answered."""
+
+    method: str
+    path: str
+    body: dict[str, Any]
+    key: str | None = None
+
+    def __call__(self, wire: Wire, haul: Haul, race: Race) -> None:
+        haul.answers.append(wire.call(self.method, self.path, self.body, key=self.key))
+
+
+def call_at_once(
+    race: Race, url: str, token: str, call: tuple[str, str, dict[str, Any]], keys: Sequence[str]
+) -> list[Answer]:
+    """The same call under each key, at the same instant as all other processes; answered in the keys' order."""
+    answers = []
+    with Wire(url, token) as wire:
+        for key in keys:
+            race.gate()
+            answer = wire.call(*call, key=key)
+            while answer.code == "in_flight":
+                answer = wire.call(*call, key=key)
+            answers.append(answer)
+    return answers
 
 
 def _published(wire: Wire, role: str) -> list[int]:

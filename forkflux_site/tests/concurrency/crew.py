@@ -27,7 +27,7 @@ class Race:
     counter: Synchronized[int]
 
     def gate(self) -> None:
-        """Wait here until every process of the crew has come; each share passes exactly once."""
+        """Wait here until every process of the crew has come; each share passes equally often, at least once."""
         self.barrier.wait(GATE_SECONDS)
 
     def count(self) -> None:

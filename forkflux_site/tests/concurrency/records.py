@@ -80,7 +80,7 @@ class Records:
     def job(self, job_id: int) -> Row:
         """The job's row, with its times as datetimes."""
         [row] = self.rows("SELECT * FROM jobs_job WHERE id = %s", job_id)
-        return {name: _moment(value) if name.endswith("_at") else value for name, value in row.items()}
+        return {name: moment(value) if name.endswith("_at") else value for name, value in row.items()}
 
     def trail(self, job_id: int) -> list[Row]:
         """The job's events in their order, each with its `payload`."""
@@ -116,11 +116,16 @@ class Records:
             "WHERE r.role_key = %s", role)  # fmt: skip
         return {row["id"]: row["status"] for row in found}
 
-    def dump(self) -> dict[str, list[Row]]:
-        """Every row of the tables that a refused call must leave alone."""
-        tables = ("jobs_job", "jobs_joblabel", "artifacts_artifact", "events_event", "events_streamhead",
-                  "core_idempotencyrecord")  # fmt: skip
-        return {table: self.rows(f"SELECT * FROM {table} ORDER BY 1") for table in tables}
+    def dump(self, job_id: int) -> dict[str, list[Row]]:
+        """Everything about the job, and how much there is of all that a refused call must not add to."""
+        counted = ("jobs_job", "artifacts_artifact", "events_event", "core_idempotencyrecord")
+        return {
+            "job": self.rows("SELECT * FROM jobs_job WHERE id = %s", job_id),
+            "events": self.rows("SELECT * FROM events_event WHERE job_id = %s ORDER BY id", job_id),
+            "labels": self.rows("SELECT * FROM jobs_joblabel WHERE job_id = %s ORDER BY id", job_id),
+            "artifacts": self.rows("SELECT * FROM artifacts_artifact WHERE job_id = %s ORDER BY id", job_id),
+            "counts": [self.rows(f"SELECT count(*) AS {table} FROM {table}")[0] for table in counted],
+        }
 
     # --- What time it is -------------------------------------------------------------------------
 
@@ -233,8 +238,9 @@ def _rows(cursor: Any) -> list[Row]:
     return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
 
 
-def _moment(value: Any) -> datetime | None:
+def moment(value: Any) -> datetime | None:
+    """A time as either driver or the wire gives it, aware and in UTC."""
     if value is None:
         return None
-    moment = datetime.fromisoformat(value) if isinstance(value, str) else value
-    return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+    found: datetime = datetime.fromisoformat(value) if isinstance(value, str) else value
+    return found.replace(tzinfo=UTC) if found.tzinfo is None else found.astimezone(UTC)

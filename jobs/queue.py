@@ -41,10 +41,10 @@ _OPEN_TO = f"""EXISTS (
     AND (o.max_held_per_agent IS NULL OR o.max_held_per_agent > (
         SELECT count(*) FROM {_JOBS} m WHERE m.assignee_agent_id = %s AND m.target_role_id = o.id
         AND m.status IN ('in_progress', 'blocked', 'unblocked'))))"""  # noqa: S608 - names of our own tables
-# Until a job whose time has come was let in, the order of its role is not known.
+# Until a job whose time has come was let in, the order is not known: of no role that is asked for.
 _NOTHING_RIPE = f"""NOT EXISTS (
     SELECT 1 FROM {_JOBS} d WHERE d.status = 'published' AND d.is_deferred
-    AND d.not_before <= {{now}} AND d.target_role_id = %s)"""  # noqa: S608
+    AND d.not_before <= {{now}} AND d.target_role_id IN ({{roles}}))"""  # noqa: S608
 _LABELLED = f" AND EXISTS (SELECT 1 FROM {_LABELS} l WHERE l.job_id = j.id AND l.label = %s)"  # noqa: S608
 
 
@@ -54,7 +54,7 @@ def pick(actor: Actor, roles: Sequence[HeldRole], labels: Sequence[str], *, look
     Of several roles, the first `look_at` are looked at without a lock and the best free one is taken.
     """
     if len(roles) == 1:
-        where, parameters = _claimable(actor, roles[0], labels)
+        where, parameters = _claimable(actor, roles[0], labels, asked=roles)
     else:
         ids = candidates(actor, roles, labels, look_at)
         if not ids:
@@ -73,7 +73,7 @@ def candidates(actor: Actor, roles: Sequence[HeldRole], labels: Sequence[str], m
     picks: list[str] = []
     parameters: list[Any] = []
     for number, role in enumerate(roles):
-        where, values = _claimable(actor, role, labels)
+        where, values = _claimable(actor, role, labels, asked=roles)
         picks.append(
             f"SELECT * FROM (SELECT j.id, j.priority, j.created_at FROM {_JOBS} j WHERE {where} "  # noqa: S608
             f"ORDER BY {ORDER} LIMIT {int(most)}) AS pick_{number}"
@@ -132,11 +132,18 @@ def nothing_to_claim(roles: Sequence[HeldRole], labels: Sequence[str]) -> Nothin
     return NothingToClaim(reason="empty", retry_after_seconds=RETRY_AFTER_SECONDS)
 
 
-def _claimable(actor: Actor, role: HeldRole, labels: Sequence[str]) -> tuple[str, list[Any]]:
-    """The condition on `j` under which this agent can claim in this role now, and its parameters."""
+def _claimable(
+    actor: Actor, role: HeldRole, labels: Sequence[str], *, asked: Sequence[HeldRole]
+) -> tuple[str, list[Any]]:
+    """The condition on `j` under which this agent can claim in this role now, and its parameters.
+
+    `asked` are all the roles that the claim asks for, this one included.
+    """
     wanted = list(dict.fromkeys(labels))
-    where = f"j.target_role_id = %s AND {_READY} AND {_OPEN_TO} AND {_NOTHING_RIPE}{_LABELLED * len(wanted)}"
-    return where, [role.id, role.id, actor.agent_id, actor.agent_id, role.id, *wanted]
+    nothing_ripe = _NOTHING_RIPE.replace("{roles}", ", ".join(["%s"] * len(asked)))
+    where = f"j.target_role_id = %s AND {_READY} AND {_OPEN_TO} AND {nothing_ripe}{_LABELLED * len(wanted)}"
+    ids = [other.id for other in asked]
+    return where, [role.id, role.id, actor.agent_id, actor.agent_id, *ids, *wanted]
 
 
 def _with_labels(jobs: QuerySet[Job], labels: Sequence[str]) -> QuerySet[Job]:

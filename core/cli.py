@@ -40,6 +40,16 @@ class HelpFormatter(RawDescriptionHelpFormatter, DjangoHelpFormatter):
     """Django's order of options, and examples with the line breaks that they were written with."""
 
 
+class ActionParser(CommandParser):
+    """The arguments of one action. It says itself what it does not know, with its own usage."""
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        found, surplus = super().parse_known_args(args, namespace)
+        if surplus:
+            self.error(f"unrecognized arguments: {' '.join(surplus)}")
+        return found, surplus
+
+
 class ForkfluxCommand(BaseCommand):
     """A command that works on the installation's database and can answer as JSON."""
 
@@ -59,7 +69,11 @@ class ForkfluxCommand(BaseCommand):
     }
 
     def create_parser(self, prog_name: str, subcommand: str, **kwargs: Any) -> CommandParser:
-        given = {"formatter_class": HelpFormatter, "epilog": example_text(self.example)} | kwargs
+        given = {
+            "formatter_class": HelpFormatter,
+            "epilog": example_text(self.example),
+            "allow_abbrev": False,
+        } | kwargs
         parser: CommandParser = super().create_parser(prog_name, subcommand, **given)
         return parser
 
@@ -89,7 +103,9 @@ class CommandWithActions(ForkfluxCommand):
     """A command such as `job`, whose first argument says what to do with the noun."""
 
     def add_arguments(self, parser: CommandParser) -> None:
-        self._actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
+        self._actions = parser.add_subparsers(
+            dest="action", metavar="ACTION", required=True, parser_class=ActionParser
+        )
         self.add_actions()
 
     def add_actions(self) -> None:
@@ -104,6 +120,8 @@ class CommandWithActions(ForkfluxCommand):
             description=f"{says[0].upper()}{says[1:]}.",
             epilog=example_text(example),
             formatter_class=HelpFormatter,
+            # An abbreviation in a script stops working when another option begins with the same letters.
+            allow_abbrev=False,
         )
         add_json_option(parser)
         parser.set_defaults(run=run)

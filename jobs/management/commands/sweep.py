@@ -17,9 +17,9 @@ from jobs.services.sweeping import SweepReport, sweep_forever, sweep_once
 
 
 class Command(ForkfluxCommand):
-    """Beside `serve`, which sweeps by itself, any number of these may run."""
+    """`serve` sweeps by itself; any number of these may run beside it."""
 
-    help = "Take back jobs whose lease ran out and cancel those that lapsed (serve does it too)."
+    help = "Take back jobs whose lease ran out and cancel those that expired unclaimed."
     example = "forkflux sweep\nforkflux sweep --loop"
 
     def add_arguments(self, parser: CommandParser) -> None:

@@ -9,7 +9,7 @@ from enum import StrEnum
 from typing import Any
 
 from django.db import connection
-from django.db.models import F, TextField
+from django.db.models import F, QuerySet, TextField
 from django.db.models.functions import Cast
 
 from core.clock import as_datetime, iso
@@ -135,8 +135,10 @@ def fault_between(previous: Link | None, link: Link, *, vouched: Callable[[Link]
     whole = isinstance(link.canonical, str) and digest(link.canonical) == link.hash
     told = link.told() if whole else None
     belongs = told is not None and (told["sequence"], told["previous_hash"]) == (expected, follows)
-    if link.sequence != expected and not belongs:
-        return _misnumbered(expected, link)
+    if link.sequence != expected:
+        if not belongs or _events_at(link.stream, expected).exists():
+            return _misnumbered(expected, link)
+        return link.fault(Damage.CHANGED, "its column sequence is not what its text says")
     if not whole:
         return link.fault(Damage.CHANGED, "its text does not have its hash")
     if told is None:
@@ -169,7 +171,14 @@ def _misplaced(
     before = 0 if previous is None else previous.sequence
     origin = 0 if told["previous_hash"] == GENESIS else _sequence_of(link.stream, told["previous_hash"])
     if origin is not None and origin < before:
-        inserted = Event.objects.filter(stream=link.stream, sequence=origin + 1).values_list("pk", flat=True)
+        # Between the two stands what was not there when the link was recorded, unless the link itself was
+        # put there: as a copy, or as something that nothing was recorded behind.
+        is_copy = Event.objects.filter(
+            stream=link.stream, hash=link.hash, sequence__lt=link.sequence
+        ).exists()
+        if is_copy or not (vouched(link) or _is_followed(link)):
+            return link.fault(Damage.INSERTED, f"it belongs behind event {origin}, where another one is")
+        inserted = _events_at(link.stream, origin + 1).values_list("pk", flat=True)
         detail = f"event {link.sequence} (id {link.event_id}) was recorded behind event {origin}"
         return Fault(link.stream, origin + 1, inserted.first(), Damage.INSERTED, detail)
     if told["sequence"] != link.sequence:
@@ -191,8 +200,11 @@ def _sequence_of(stream: str, hash_: str) -> int | None:
 
 
 def _is_followed(link: Link) -> bool:
-    behind = Event.objects.filter(stream=link.stream, sequence=link.sequence + 1, previous_hash=link.hash)
-    return behind.exists()
+    return _events_at(link.stream, link.sequence + 1).filter(previous_hash=link.hash).exists()
+
+
+def _events_at(stream: str, sequence: int) -> QuerySet[Event]:
+    return Event.objects.filter(stream=stream, sequence=sequence)
 
 
 def _time(value: Any) -> str | None:

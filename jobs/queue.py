@@ -34,9 +34,9 @@ _READY = (
     "j.status = 'published' AND NOT j.on_hold AND NOT j.is_deferred "
     "AND (j.expires_at IS NULL OR j.expires_at > {now} OR j.lease_generation > 0)"
 )
-# The role hands out work to this agent now. Asked once a statement, not once a job.
+# The role hands out work to this agent now. With the role's id as a value, asked once a statement, not once a job.
 _OPEN_TO = f"""EXISTS (
-    SELECT 1 FROM {_ROLES} o WHERE o.id = %s AND NOT o.is_deleted AND o.paused_at IS NULL
+    SELECT 1 FROM {_ROLES} o WHERE o.id = {{role}} AND NOT o.is_deleted AND o.paused_at IS NULL
     AND (o.is_open OR EXISTS (SELECT 1 FROM {_HELD} g WHERE g.role_id = o.id AND g.agent_id = %s))
     AND (o.max_held_per_agent IS NULL OR o.max_held_per_agent > (
         SELECT count(*) FROM {_JOBS} m WHERE m.assignee_agent_id = %s AND m.target_role_id = o.id
@@ -59,8 +59,10 @@ def pick(actor: Actor, roles: Sequence[HeldRole], labels: Sequence[str], *, look
         ids = candidates(actor, roles, labels, look_at)
         if not ids:
             return None
-        where = f"{_READY} AND j.id IN ({', '.join(['%s'] * len(ids))})"
-        parameters = list(ids)
+        # Asked again, for each job: a role may have been paused since the look without a lock.
+        open_to = _OPEN_TO.replace("{role}", "j.target_role_id")
+        where = f"{_READY} AND j.id IN ({', '.join(['%s'] * len(ids))}) AND {open_to}"
+        parameters = [*ids, actor.agent_id, actor.agent_id]
     return next(iter(locked(where, parameters, order=ORDER, skip_locked=True)), None)
 
 
@@ -141,7 +143,8 @@ def _claimable(
     """
     wanted = list(dict.fromkeys(labels))
     nothing_ripe = _NOTHING_RIPE.replace("{roles}", ", ".join(["%s"] * len(asked)))
-    where = f"j.target_role_id = %s AND {_READY} AND {_OPEN_TO} AND {nothing_ripe}{_LABELLED * len(wanted)}"
+    open_to = _OPEN_TO.replace("{role}", "%s")
+    where = f"j.target_role_id = %s AND {_READY} AND {open_to} AND {nothing_ripe}{_LABELLED * len(wanted)}"
     ids = [other.id for other in asked]
     return where, [role.id, role.id, actor.agent_id, actor.agent_id, *ids, *wanted]
 

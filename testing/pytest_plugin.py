@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Literal
 
+import hypothesis
 import pytest
 
 from testing.installation import TEST_SECRET, Installation, Server, clean_environment
@@ -39,6 +40,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 @pytest.hookimpl(tryfirst=True)
 def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
     early_config.stash[_resources] = contextlib.ExitStack()
+    # A busy machine is no fault of the code under test; pytest-timeout bounds the whole test.
+    hypothesis.settings.register_profile("house", deadline=None, print_blob=True)
+    hypothesis.settings.load_profile("house")
     clean_environment()
     os.environ["SECRET_KEY"] = TEST_SECRET
     options = early_config.known_args_namespace

@@ -51,9 +51,14 @@ _FIELDS = {field.attname: field for field in Job._meta.concrete_fields}
 
 
 def lock(job_id: int) -> Job:
-    """The job, locked until the transaction ends; JobNotFound."""
-    for job in locked("j.id = %s", [job_id]):
+    """The job, locked until the transaction ends, with everything as it is under the lock; JobNotFound."""
+    for job in locked("j.id = %s", [job_id], skip_locked=True):
         return job
+    # Not there, or somebody else has it locked. A statement that waited for its lock shows the clock and the
+    # role of before the wait: a claim would not see that its role was paused meanwhile. So wait, then look.
+    if locked("j.id = %s", [job_id]):
+        for job in locked("j.id = %s", [job_id]):
+            return job
     raise JobNotFound
 
 

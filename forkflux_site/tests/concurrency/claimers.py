@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import random
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -26,6 +27,7 @@ class Haul:
     refusals: list[str] = field(default_factory=list)
     holders: list[tuple[int, str | None]] = field(default_factory=list)  # whom a conflict named
     answers: list[Answer] = field(default_factory=list)
+    emptied: list[float] = field(default_factory=list)  # when it was told that there is nothing
 
     def take(self, answer: Answer) -> bool:
         """Note a claim's answer; whether a job was handed over. Anything but a job or a refusal fails."""
@@ -34,6 +36,8 @@ class Haul:
             return True
         assert answer.status in {404, 409}, answer
         self.refusals.append(str(answer.code))
+        if answer.status == 404:
+            self.emptied.append(time.time())
         if answer.status == 409:
             self.holders.append((answer.context["job_id"], answer.context["holder"]))
         return False
@@ -184,6 +188,41 @@ class PublishChildren:
         while not race.flag.is_set():
             parent = random.choice(self.parents)
             haul.published.append(wire.published(self.role, parent_job_id=parent))
+
+
+@dataclass(frozen=True)
+class ClaimWhenDue:
+    """Asks for the next job until there is none although all are due."""
+
+    roles: tuple[str, ...]
+    due: float
+
+    def __call__(self, wire: Wire, haul: Haul, race: Race) -> None:
+        while True:
+            is_due = time.time() > self.due
+            if not haul.take(wire.claim_next(*self.roles)) and is_due:
+                return
+
+
+@dataclass(frozen=True)
+class ClaimUntilPaused:
+    """Claims and gives back, by id if there are any; with the flag set, nothing more may be handed out."""
+
+    role: str
+    ids: tuple[int, ...]
+    times: int = 3
+
+    def __call__(self, wire: Wire, haul: Haul, race: Race) -> None:
+        refused = 0
+        while refused < self.times:
+            is_paused = race.flag.is_set()
+            answer = wire.claim(random.choice(self.ids)) if self.ids else wire.claim_next(self.role)
+            if haul.take(answer):
+                assert not is_paused, "handed out in a pause"
+                race.count()
+                assert wire.release(answer.body["id"]).status == 200
+            else:
+                refused += is_paused and answer.code == "paused"
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ import hashlib
 import json
 import sqlite3
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TypeVar
@@ -21,6 +21,8 @@ T = TypeVar("T")
 Row = dict[str, Any]
 
 GENESIS = ""
+# How far the database's clock and ours may be apart; SQLite's own ticks in milliseconds.
+CLOCK_SECONDS = 0.005
 _CLAIMS = ("task_claimed", "task_restarted")
 _LOSSES = ("task_released", "task_lease_expired", "task_requeued", "task_failed", "task_completed",
            "task_cancelled")  # fmt: skip
@@ -80,7 +82,10 @@ class Records:
     def job(self, job_id: int) -> Row:
         """The job's row, with its times as datetimes."""
         [row] = self.rows("SELECT * FROM jobs_job WHERE id = %s", job_id)
-        return {name: moment(value) if name.endswith("_at") else value for name, value in row.items()}
+        times = {
+            name: moment(value) for name, value in row.items() if name.endswith("_at") and value is not None
+        }
+        return row | times
 
     def trail(self, job_id: int) -> list[Row]:
         """The job's events in their order, each with its `payload`."""
@@ -180,6 +185,13 @@ class Records:
                 run("SELECT id FROM jobs_job WHERE id = ANY(%s) ORDER BY id FOR NO KEY UPDATE", list(job_ids))
             yield
 
+    @contextlib.contextmanager
+    def table_locked(self, table: str) -> Iterator[None]:
+        """A table that can be read and not written (PostgreSQL)."""
+        with self.transaction() as run:
+            run(f"LOCK TABLE {table} IN EXCLUSIVE MODE")
+            yield
+
     def await_waiters(self, number: int) -> None:
         """Return when so many connections wait for somebody else's lock (PostgreSQL)."""
         waiting = (
@@ -211,6 +223,17 @@ def check_claims(trail: Sequence[Row]) -> int:
     return claims
 
 
+def check_nothing_was_left(trails: Mapping[int, Sequence[Row]], emptied: Sequence[float]) -> None:
+    """Fails when a job was claimed that was there all the time while somebody was told that nothing is left.
+
+    `emptied` are the moments at which such answers arrived, as `time.time()`; nothing was published, due
+    or given back after the first of these calls began.
+    """
+    for job_id, trail in trails.items():
+        claimed = max(moment(event["created_at"]) for event in trail if event["event_type"] in _CLAIMS)
+        assert claimed.timestamp() < min(emptied) + CLOCK_SECONDS, f"job {job_id} was overlooked"
+
+
 def check_chains(records: Records) -> int:
     """Recompute every link of every stream and compare the heads; answers how many events there are."""
     heads: dict[str, tuple[int, str]] = {}
@@ -238,9 +261,7 @@ def _rows(cursor: Any) -> list[Row]:
     return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
 
 
-def moment(value: Any) -> datetime | None:
+def moment(value: Any) -> datetime:
     """A time as either driver or the wire gives it, aware and in UTC."""
-    if value is None:
-        return None
     found: datetime = datetime.fromisoformat(value) if isinstance(value, str) else value
     return found.replace(tzinfo=UTC) if found.tzinfo is None else found.astimezone(UTC)

@@ -17,7 +17,7 @@ from forkflux_site.tests.concurrency.claimers import (
     TakeAndReturn,
     play,
 )
-from forkflux_site.tests.concurrency.records import check_claims
+from forkflux_site.tests.concurrency.records import check_claims, check_nothing_was_left
 
 pytestmark = [pytest.mark.both_databases, pytest.mark.timeout(600)]
 
@@ -43,6 +43,7 @@ def _check_each_was_handed_out_once(board, role: str, ids: list[int], hauls: lis
     assert sorted(trails) == ids
     for job_id, trail in trails.items():
         assert [event["event_type"] for event in trail] == ["task_published", "task_claimed"], job_id
+    check_nothing_was_left(trails, [moment for haul in hauls for moment in haul.emptied])
 
 
 def test_fifty_claimers_of_the_next_job_get_two_hundred_different_ones(board, crew, rounds):
@@ -66,7 +67,6 @@ def test_fifty_claimers_of_the_next_job_of_several_roles_get_two_hundred_differe
         hauls = _race(board, crew, parts)
         claimed = Counter(job_id for haul in hauls for job_id in haul.claimed)
         assert sorted(claimed.elements()) == sorted(chain(*published.values()))
-        # Its last answer is true for each: it never went home while a job of one of its roles was left.
         assert {refusal for haul in hauls for refusal in haul.refusals} == {"empty"}
         for role, ids in published.items():
             assert {check_claims(trail) for trail in board.records.stories(role).values()} == {1}

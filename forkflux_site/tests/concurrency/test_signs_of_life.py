@@ -4,6 +4,7 @@ from datetime import timedelta
 
 import pytest
 
+from forkflux_site.tests.concurrency.claimers import Call, play
 from forkflux_site.tests.concurrency.records import eventually, moment
 from forkflux_site.tests.concurrency.wire import Wire
 
@@ -131,3 +132,21 @@ def test_an_explicit_heartbeat_begins_four_new_terms(board):
         board.records.age("jobs_job", "lease_expires_at", job_id, seconds=30)
         assert wire.read(job_id).status == 200
         assert board.records.job(job_id)["lease_expires_at"] > job["lease_expires_at"]
+
+
+@pytest.mark.parametrize("kind", ["postgresql"], indirect=True, scope="session")
+def test_a_heartbeat_that_waited_for_the_row_counts_from_when_it_got_it(board, crew):
+    role = board.role()
+    hand = board.hand(role)
+    with board.wire(hand) as wire:
+        job_id = _claimed(board, wire, role, lease_seconds=60)
+    beat = Call("POST", f"/jobs/{job_id}/heartbeat", {})
+    with board.records.locking([job_id]):
+        running = crew.start(play, [(board.url, [(hand.token, beat)])])
+        board.records.await_waiters(1)
+        still_locked = moment(board.records.value("SELECT clock_timestamp()"))
+    [[haul]] = crew.finish(running)
+    assert haul.answers[0].status == 200, haul.answers
+    job = board.records.job(job_id)
+    assert job["lease_heartbeat_at"] > still_locked
+    assert job["lease_expires_at"] - job["lease_heartbeat_at"] == timedelta(seconds=60)

@@ -51,18 +51,19 @@ class Wire:
         if session is not None:
             self._headers["X-ForkFlux-Session"] = session
 
+    @classmethod
+    def over(cls, connection: http.client.HTTPConnection, token: str) -> Self:
+        """Go on with a connection that is open already."""
+        wire = cls(f"http://{connection.host}:{connection.port}", token)
+        wire._connection = connection
+        return wire
+
     def call(self, method: str, path: str, body: Any = None, *, key: str | None = None) -> Answer:
         """One request to a path under `/api/v1/mcp`; `key` is its Idempotency-Key."""
         headers = self._headers if key is None else self._headers | {"Idempotency-Key": key}
         data = None if body is None else json.dumps(body).encode()
         self._connection.request(method, f"/api/v1/mcp{path}", body=data, headers=headers)
-        response = self._connection.getresponse()
-        text = response.read()
-        return Answer(
-            response.status,
-            {name.lower(): value for name, value in response.getheaders()},
-            json.loads(text) if text else None,
-        )
+        return answer_of(self._connection.getresponse())
 
     def publish(self, role: str, *, key: str | None = None, **fields: Any) -> Answer:
         """Publish a job to the role."""
@@ -109,6 +110,13 @@ class Wire:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def answer_of(response: http.client.HTTPResponse) -> Answer:
+    """The whole answer, read to its end."""
+    text = response.read()
+    headers = {name.lower(): value for name, value in response.getheaders()}
+    return Answer(response.status, headers, json.loads(text) if text else None)
 
 
 def publication(role: str, **fields: Any) -> dict[str, Any]:

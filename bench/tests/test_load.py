@@ -64,9 +64,11 @@ def server(script: Script) -> Iterator[tuple[str, int]]:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         accepting = threading.Thread(target=accept)
         accepting.start()
-        yield listener.getsockname()
-        listener.shutdown(socket.SHUT_RDWR)
-        accepting.join()
+        try:
+            yield listener.getsockname()
+        finally:
+            listener.shutdown(socket.SHUT_RDWR)
+            accepting.join()
     for thread in threads:
         thread.join()
 
@@ -130,8 +132,12 @@ def test_a_connection_that_the_server_drops_is_counted_and_made_anew():
 
 
 def test_a_connection_that_ends_with_its_answer_is_no_error():
-    closing = b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
-    with server(answering(closing)) as address:
+    def answer_once(connection: socket.socket, _: int) -> None:
+        with connection:
+            connection.recv(65_536)
+            connection.sendall(b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 0\r\n\r\n")
+
+    with server(answer_once) as address:
         outcome = drive(address, [GET], expected=200, seconds=30, most=3)
     assert (outcome.resets, outcome.statuses) == (0, {200: 3})
 

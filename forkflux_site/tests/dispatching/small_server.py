@@ -1,6 +1,6 @@
 """A server with the real gunicorn worker and dispatcher, small bounds, and an application made for tests.
 
-Run as `python -m forkflux_site.tests.small_server`. Paths below `/control/` are answered beside the
+Run as `python -m forkflux_site.tests.dispatching.small_server`. Paths below `/control/` are answered beside the
 dispatcher, so that a test can look at it and open its gates while all its threads are busy.
 """
 

@@ -88,8 +88,12 @@ def _difference(old: list[str], new: list[str]) -> list[str]:
     end = start + COMPARED_LINES
     lines = difflib.unified_diff(old[start:end], new[start:end], lineterm="", n=1)
     # Without the two lines that name files, and the numbers of lines, which nobody could look up.
-    told = (line for line in itertools.islice(lines, 2, None) if not line.startswith("@@"))
-    return [line[:DIFFERENCE_LINE_LENGTH] for line in itertools.islice(told, DIFFERENCE_LINES)]
+    told = [line for line in itertools.islice(lines, 2, None) if not line.startswith("@@")]
+    if max(len(old), len(new)) > end:
+        # Behind the last line that both windows have, a line is missing only where its window ended.
+        same = [number for number, line in enumerate(told) if line.startswith(" ")]
+        told = told[: same[-1] + 1] if same else told
+    return [line[:DIFFERENCE_LINE_LENGTH] for line in told[:DIFFERENCE_LINES]]
 
 
 def _text(value: Any) -> str:

@@ -64,5 +64,4 @@ def iso(value: datetime | None) -> str | None:
     """UTC with six digits and `Z`, the one form in which times leave the bus."""
     if value is None:
         return None
-    value = value.astimezone(UTC)
-    return f"{value:%Y-%m-%dT%H:%M:%S}.{value.microsecond:06d}Z"
+    return value.astimezone(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,6 +11,7 @@ from django.db import connection, models
 from core.actors import Actor
 from core.clock import Moment
 from core.installation import feed_epoch
+from core.rows import RowWriter
 from events.chain import canonical_text, digest
 from events.models import Event, StreamHead
 
@@ -23,14 +25,33 @@ class Head:
     feed_tx: int = 0
 
 
-_COLUMNS = tuple(field for field in Event._meta.concrete_fields if not field.primary_key)
-_INSERT = (
-    f"INSERT INTO {Event._meta.db_table} ({', '.join(str(field.column) for field in _COLUMNS)}) "  # noqa: S608
-    f"VALUES ({', '.join(['%s'] * len(_COLUMNS))})"
-)
+_ROWS = RowWriter(Event)
 
 
-def append(
+@dataclass(frozen=True, slots=True)
+class Link:
+    """The next event of a stream, made but not written: its columns, and the head that the stream has then."""
+
+    head: Head
+    columns: dict[str, Any]
+
+    @property
+    def insert_sql(self) -> str:
+        """The statement that writes it, alone or as a part of a larger one."""
+        return _insert_sql(tuple(self.columns))
+
+    @property
+    def values(self) -> list[Any]:
+        """The values of that statement."""
+        return _ROWS.values(self.columns)
+
+
+@functools.lru_cache(maxsize=4)
+def _insert_sql(names: tuple[str, ...]) -> str:
+    return _ROWS.insert_sql(names)
+
+
+def link(
     *,
     stream: str,
     head: Head,
@@ -41,8 +62,8 @@ def append(
     job_id: int | None = None,
     previous_status: str | None = None,
     current_status: str | None = None,
-) -> Head:
-    """Write the next link of a stream whose head the caller has locked; answers the new head to store there."""
+) -> Link:
+    """Make the next link of a stream whose head the caller has locked, and stores as it is said in `head`."""
     sequence = head.sequence + 1
     canonical = canonical_text(
         stream=stream,
@@ -59,35 +80,32 @@ def append(
     # A transaction may get its id early and then wait for the row: taking the greater of the two keeps
     # the feed in the order of the stream.
     feed_tx = max(moment.transaction_id, head.feed_tx)
-    event = Event(
-        stream=stream,
-        sequence=sequence,
-        event_type=event_type,
-        canonical=canonical,
-        previous_hash=head.hash,
-        hash=digest(canonical),
-        actor_kind=str(actor.kind),
-        actor_name=actor.name,
-        actor_agent_id=actor.agent_id,
-        actor_user_id=actor.user_id,
-        job_id=job_id,
-        previous_status=previous_status,
-        current_status=current_status,
-        epoch=feed_epoch(),
-        feed_tx=feed_tx,
-        created_at=moment.now,
-    )
-    insert(event)
-    return Head(sequence, event.hash, feed_tx)
+    hashed = digest(canonical)
+    columns = {
+        "stream": stream,
+        "sequence": sequence,
+        "event_type": event_type,
+        "canonical": canonical,
+        "previous_hash": head.hash,
+        "hash": hashed,
+        "actor_kind": str(actor.kind),
+        "actor_name": actor.name,
+        "actor_agent_id": actor.agent_id,
+        "actor_user_id": actor.user_id,
+        "job_id": job_id,
+        "previous_status": previous_status,
+        "current_status": current_status,
+        "epoch": feed_epoch(),
+        "feed_tx": feed_tx,
+        "created_at": moment.now,
+    }
+    return Link(Head(sequence, hashed, feed_tx), columns)
 
 
-def insert(event: Event) -> None:
-    """One row. Plain SQL: this runs in every verb, and compiling it by the ORM costs more than running it."""
+def write(event: Link) -> None:
+    """Write a link on its own."""
     with connection.cursor() as cursor:
-        cursor.execute(
-            _INSERT,
-            [field.get_db_prep_save(getattr(event, field.attname), connection) for field in _COLUMNS],
-        )
+        cursor.execute(event.insert_sql, event.values)
 
 
 def record(
@@ -101,7 +119,7 @@ def record(
     """A fact of a noun that has no head columns of its own: its row in `StreamHead` is made and locked here."""
     StreamHead.objects.bulk_create([StreamHead(stream=stream)], ignore_conflicts=True)
     row = StreamHead.objects.select_for_update(no_key=True).get(pk=stream)
-    head = append(
+    event = link(
         stream=stream,
         head=Head(row.sequence, row.hash, row.feed_tx),
         moment=moment,
@@ -109,6 +127,8 @@ def record(
         event_type=event_type,
         payload=payload,
     )
+    write(event)
+    head = event.head
     StreamHead.objects.filter(pk=stream).update(sequence=head.sequence, hash=head.hash, feed_tx=head.feed_tx)
 
 

@@ -3,9 +3,10 @@
 from django.urls import URLPattern, URLResolver, include, path
 
 urlpatterns: list[URLPattern | URLResolver] = [
-    path("api/v1/", include("core.api.urls")),
-    path("api/v1/mcp/", include("agents.api.urls")),
+    # Tried from the top: what is called most comes first.
     path("api/v1/mcp/", include("jobs.api.urls")),
+    path("api/v1/mcp/", include("agents.api.urls")),
+    path("api/v1/", include("core.api.urls")),
 ]
 
 handler400 = "core.api.errors.bad_request"

@@ -7,6 +7,7 @@ SQLite has no row locks; there the write transaction is IMMEDIATE, a lock on the
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from typing import Any
 
@@ -50,19 +51,22 @@ def locked(
     `skip_locked`, what others have locked is passed over; else it is waited for and looked at again.
     Each job carries `db_now` and `db_transaction` of the statement.
     """
-    vendor = connection.vendor
-    lock = _LOCK[vendor] + (_SKIP[vendor] if skip_locked else "")
-    sql = _SELECT.format(
+    sql = _sql(connection.vendor, where, order, most, skip_locked)
+    with connection.cursor() as cursor:
+        cursor.execute(sql, parameters)
+        return [_read(row) for row in cursor.fetchall()]
+
+
+@functools.lru_cache(maxsize=256)
+def _sql(vendor: str, where: str, order: str, most: int, skip_locked: bool) -> str:  # noqa: FBT001
+    return _SELECT.format(
         now=NOW_SQL[vendor],
         transaction_id=TRANSACTION_ID_SQL[vendor],
         where=where.replace("{now}", NOW_SQL[vendor]),
         order=order,
         most=int(most),
-        lock=lock,
+        lock=_LOCK[vendor] + (_SKIP[vendor] if skip_locked else ""),
     )
-    with connection.cursor() as cursor:
-        cursor.execute(sql, parameters)
-        return [_read(row) for row in cursor.fetchall()]
 
 
 def _read(row: Sequence[Any]) -> Job:

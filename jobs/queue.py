@@ -6,6 +6,7 @@ prepared statement's plan could not use it.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
@@ -142,11 +143,16 @@ def _claimable(
     `asked` are all the roles that the claim asks for, this one included.
     """
     wanted = list(dict.fromkeys(labels))
-    nothing_ripe = _NOTHING_RIPE.replace("{roles}", ", ".join(["%s"] * len(asked)))
-    open_to = _OPEN_TO.replace("{role}", "%s")
-    where = f"j.target_role_id = %s AND {_READY} AND {open_to} AND {nothing_ripe}{_LABELLED * len(wanted)}"
     ids = [other.id for other in asked]
-    return where, [role.id, role.id, actor.agent_id, actor.agent_id, *ids, *wanted]
+    parameters = [role.id, role.id, actor.agent_id, actor.agent_id, *ids, *wanted]
+    return _claimable_sql(len(asked), len(wanted)), parameters
+
+
+@functools.lru_cache(maxsize=256)
+def _claimable_sql(asked: int, wanted: int) -> str:
+    open_to = _OPEN_TO.replace("{role}", "%s")
+    nothing_ripe = _NOTHING_RIPE.replace("{roles}", ", ".join(["%s"] * asked))
+    return f"j.target_role_id = %s AND {_READY} AND {open_to} AND {nothing_ripe}{_LABELLED * wanted}"
 
 
 def _with_labels(jobs: QuerySet[Job], labels: Sequence[str]) -> QuerySet[Job]:

@@ -13,7 +13,9 @@ from django.db import connection
 
 from core.actors import Actor
 from core.clock import Moment, iso
-from events.record import Head, append
+from core.fields import JSONTextField
+from core.rows import RowWriter
+from events.record import Head, Link, link, write
 from jobs.errors import JobNotFound
 from jobs.lifecycle import HELD, LEASED, Status, Verb, arrow_from
 from jobs.locking import locked
@@ -47,7 +49,9 @@ _REASON_OF = {
 _NO_LEASE: dict[str, Any] = {"lease_expires_at": None}
 _LEASE_CLOSED = _NO_LEASE | {"lease_seconds": None, "lease_heartbeat_at": None, "lease_session": None}
 
-_FIELDS = {field.attname: field for field in Job._meta.concrete_fields}
+_ROWS = RowWriter(Job)
+_JSON = frozenset(field.attname for field in Job._meta.concrete_fields if isinstance(field, JSONTextField))
+_HEAD = ("event_sequence", "event_hash", "event_feed_tx")
 
 
 def lock(job_id: int) -> Job:
@@ -80,8 +84,11 @@ def publish(job: Job, *, moment: Moment, actor: Actor, payload: dict[str, Any]) 
     """Insert a new job as published, with its first event. The caller has given it its id."""
     job.status = Status.PUBLISHED
     job.published_at = moment.now
-    _append(job, moment, actor, "task_published", payload, previous_status=None)
-    job.save(force_insert=True)
+    event = _link(job, moment, actor, "task_published", payload, previous_status=None)
+    write(event)
+    names = {name: getattr(job, name) for name in _ROWS.names}
+    with connection.cursor() as cursor:
+        cursor.execute(_insert_sql(), _ROWS.values(names))
 
 
 def move(
@@ -130,7 +137,7 @@ def move(
 
 def renew(job: Job, *, lease_expires_at: datetime) -> None:
     """Extend the locked job's lease. Not an event: a sign of life is not a fact about the work."""
-    _update(job, {"lease_expires_at": lease_expires_at}, job.status, job.lease_generation)
+    _update(job, {"lease_expires_at": lease_expires_at}, job.status, job.lease_generation, None)
     job.lease_expires_at = lease_expires_at
 
 
@@ -149,16 +156,21 @@ def _write(
 ) -> None:
     previous, generation = job.status, job.lease_generation
     job.previous_status = previous
-    for column, value in changes.items():
-        setattr(job, column, value)
+    # JSON is written whole: to Python, true and 1 are equal.
+    changes = {name: value for name, value in changes.items() if name in _JSON or getattr(job, name) != value}
+    for name, value in changes.items():
+        setattr(job, name, value)
+    event = None
     if event_type is not None:
         job.updated_at = job.db_now
-        changes = changes | {"updated_at": job.db_now}
-        changes |= _append(job, moment_of(job), actor, event_type, payload, previous_status=previous)
-    _update(job, changes, previous, generation)
+        event = _link(job, moment_of(job), actor, event_type, payload, previous_status=previous)
+        changes["updated_at"] = job.db_now
+        changes |= {name: getattr(job, name) for name in _HEAD}
+    if changes:
+        _update(job, changes, previous, generation, event)
 
 
-def _append(
+def _link(
     job: Job,
     moment: Moment,
     actor: Actor,
@@ -166,8 +178,9 @@ def _append(
     payload: dict[str, Any],
     *,
     previous_status: str | None,
-) -> dict[str, Any]:
-    head = append(
+) -> Link:
+    """The next event of the job's stream; the job's row, once written, is its head."""
+    event = link(
         stream=job.stream,
         head=Head(job.event_sequence, job.event_hash, job.event_feed_tx),
         moment=moment,
@@ -178,25 +191,39 @@ def _append(
         previous_status=previous_status,
         current_status=str(job.status),
     )
-    job.event_sequence, job.event_hash, job.event_feed_tx = head.sequence, head.hash, head.feed_tx
-    return {"event_sequence": head.sequence, "event_hash": head.hash, "event_feed_tx": head.feed_tx}
+    job.event_sequence, job.event_hash, job.event_feed_tx = (
+        event.head.sequence,
+        event.head.hash,
+        event.head.feed_tx,
+    )
+    return event
 
 
-@functools.lru_cache(maxsize=64)
-def _update_sql(columns: tuple[str, ...]) -> str:
-    assignments = ", ".join(f"{_FIELDS[column].column} = %s" for column in columns)
+@functools.lru_cache(maxsize=256)
+def _update_sql(names: tuple[str, ...]) -> str:
+    assignments = ", ".join(f"{_ROWS.column(name)} = %s" for name in names)
     return (
-        f"UPDATE {Job._meta.db_table} SET {assignments} "  # noqa: S608 - names of our own columns
+        f"UPDATE {_ROWS.table} SET {assignments} "  # noqa: S608 - names of our own columns
         "WHERE id = %s AND status = %s AND lease_generation = %s"
     )
 
 
-def _update(job: Job, changes: dict[str, Any], previous: str, generation: int) -> None:
-    # The row is locked, so this matches; on a database that silently dropped the lock, a change that
-    # slipped in turns into an error here instead of being overwritten.
-    columns = tuple(changes)
-    values = [_FIELDS[column].get_db_prep_save(changes[column], connection) for column in columns]
+@functools.lru_cache(maxsize=1)
+def _insert_sql() -> str:
+    return _ROWS.insert_sql(_ROWS.names)
+
+
+def _update(job: Job, changes: dict[str, Any], previous: str, generation: int, event: Link | None) -> None:
+    """Write the columns, and the event if there is one: on PostgreSQL in one statement."""
+    sql, values = _update_sql(tuple(changes)), [*_ROWS.values(changes), job.pk, previous, generation]
+    if event is not None:
+        if connection.vendor == "postgresql":
+            sql, values = f"WITH event AS ({event.insert_sql}) {sql}", event.values + values
+        else:
+            write(event)
     with connection.cursor() as cursor:
-        cursor.execute(_update_sql(columns), [*values, job.pk, previous, generation])
+        cursor.execute(sql, values)
+        # The row is locked, so this matches; on a database that silently dropped the lock, a change that
+        # slipped in turns into an error here instead of being overwritten.
         if cursor.rowcount != 1:
             raise AssertionError(f"job {job.pk} changed while it was locked")

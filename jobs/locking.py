@@ -58,7 +58,7 @@ def locked(
 
 
 @functools.lru_cache(maxsize=256)
-def _sql(vendor: str, where: str, order: str, most: int, skip_locked: bool) -> str:  # noqa: FBT001
+def _sql(vendor: str, where: str, order: str, most: int, skip_locked: bool) -> str:
     return _SELECT.format(
         now=NOW_SQL[vendor],
         transaction_id=TRANSACTION_ID_SQL[vendor],

@@ -194,6 +194,15 @@ def test_the_command_is_installed_under_its_name():
     assert result.returncode == 0, result.stderr
 
 
+def test_templates_and_static_files_are_packaged():
+    setuptools = configuration()["tool"]["setuptools"]
+    packages = {pattern.rstrip("*") for pattern in setuptools["packages"]["find"]["include"]}
+    for name in tracked_files():
+        if {"templates", "static"} & set(name.parts[:-1]) and "tests" not in name.parts:
+            assert name.parts[0] in packages, name
+            assert any(name.match(pattern) for pattern in setuptools["package-data"]["*"]), name
+
+
 def test_every_app_is_packaged_linted_and_tested():
     tools = configuration()["tool"]
     apps = {

@@ -24,7 +24,7 @@ from forkflux_site.request_body import (
     read_body,
 )
 from forkflux_site.thread_pool import ThreadPool
-from forkflux_site.wsgi_call import Answer, Call, ClientStalled, Stream, WSGIApplication
+from forkflux_site.wsgi_call import Answer, ApplicationFailed, Call, ClientStalled, Stream, WSGIApplication
 
 log = structlog.get_logger(__name__)
 
@@ -34,9 +34,8 @@ WATCHER = "forkflux: watch for the client's disconnect"
 # How long, and how much, of a refused body is still read so that the client gets to see the refusal.
 _DRAIN_SECONDS = 2.0
 _DRAIN_BYTES = 16 * 1024 * 1024
-# Up to this size the server takes an answer without waiting for the client.
-_UNWATCHED_BYTES = 64 * 1024
-_STALL_SECONDS = 30.0
+# A longer answer goes out in pieces of this size, each of which the client has to take in time.
+_PIECE_BYTES = 64 * 1024
 
 
 class Overdue(Exception):
@@ -73,12 +72,14 @@ class Dispatcher:
         queue_max: int,
         deadline_seconds: float,
         body_rules: BodyRules,
+        stall_seconds: float = 30.0,
         on_thread_exit: Callable[[], None] | None = None,
     ) -> None:
         self._pool = ThreadPool(application, size=threads, on_exit=on_thread_exit)
         self._capacity = threads + queue_max
         self._deadline_seconds = deadline_seconds
         self._body_rules = body_rules
+        self._stall_seconds = stall_seconds
         self._budget = MemoryBudget()
         # Requests that wait for a thread or have one, also those whose client has its 503 already. Read
         # and written in the event loop only, as everything here is.
@@ -125,7 +126,7 @@ class Dispatcher:
             unread = False
             call = self._submit(scope, body)
         except Refusal as refusal:
-            await _send(scope, send, refusal.answer(close=unread))
+            await self._send(scope, send, refusal.answer(close=unread))
             if unread:
                 await _drain(receive)
         except ClientGone:
@@ -168,7 +169,7 @@ class Dispatcher:
             body,
             loop=asyncio.get_running_loop(),
             finished=self._finished,
-            stall_seconds=_STALL_SECONDS,
+            stall_seconds=self._stall_seconds,
         )
         self.pending += 1
         self._pool.submit(call)
@@ -189,12 +190,12 @@ class Dispatcher:
             answer = _overdue(call, self._deadline_seconds).answer()
         except ClientGone:
             return
-        except Exception:  # noqa: BLE001 - the thread has logged what it was
+        except ApplicationFailed:
             answer = Refusal(500, "Internal Server Error").answer()
         finally:
             # Also when the server cancels this task: work that nobody waits for is not begun.
             call.abandoned = True
-        await _send(call.scope, send, answer)
+        await self._send(call.scope, send, answer)
 
     async def _outcome(self, call: Call, receive: Receive) -> Answer:
         """The thread's answer; raises Overdue, ClientGone or what the application raised."""
@@ -216,6 +217,44 @@ class Dispatcher:
                 timer.cancel()
             if watcher is not None:
                 watcher.cancel()
+
+    async def _send(self, scope: dict[str, Any], send: Send, answer: Answer) -> None:
+        """Hand the answer to the server: in one piece if it is short, else as the client takes it."""
+        status, headers = answer.status, answer.headers
+        bodiless = scope["method"] == "HEAD" or status in (204, 304) or status < 200
+        body = b"" if bodiless else answer.body
+        if (
+            answer.stream is None
+            and not bodiless
+            and not any(name == b"content-length" for name, _ in headers)
+        ):
+            headers = [*headers, (b"content-length", b"%d" % len(body))]
+        try:
+            await send({"type": "http.response.start", "status": status, "headers": headers})
+            if answer.stream is not None and not bodiless:
+                await self._send_stream(send, answer.stream)
+            elif len(body) > _PIECE_BYTES:
+                await self._send_pieces(send, body)
+                body = b""
+            await send({"type": "http.response.body", "body": body})
+        except (ClientStalled, TimeoutError, OSError):
+            # Returning with the answer unfinished makes the server close the connection: the client sees
+            # that something is missing.
+            return
+        finally:
+            if answer.stream is not None:
+                answer.stream.abandon()
+
+    async def _send_stream(self, send: Send, stream: Stream) -> None:
+        while (chunk := await stream.take()) is not None:
+            await self._send_pieces(send, chunk)
+
+    async def _send_pieces(self, send: Send, body: bytes) -> None:
+        for start in range(0, len(body), _PIECE_BYTES):
+            piece = body[start : start + _PIECE_BYTES]
+            # A slow client may take long in all, but one that takes nothing keeps no memory for ever.
+            async with asyncio.timeout(self._stall_seconds):
+                await send({"type": "http.response.body", "body": piece, "more_body": True})
 
 
 def _fail(call: Call, error: Exception) -> None:
@@ -244,43 +283,6 @@ def _overdue(call: Call, deadline_seconds: float) -> Refusal:
         begun=call.started,
     )
     return Refusal(503, detail, retry_after=5)
-
-
-async def _send(scope: dict[str, Any], send: Send, answer: Answer) -> None:
-    """Hand the answer to the server: in one piece, or as its chunks come."""
-    status, headers = answer.status, answer.headers
-    bodiless = scope["method"] == "HEAD" or status in (204, 304) or status < 200
-    if answer.stream is not None:
-        await send({"type": "http.response.start", "status": status, "headers": headers})
-        await _send_stream(send, answer.stream, bodiless=bodiless)
-        return
-    body = answer.body
-    if not bodiless and not any(name == b"content-length" for name, _ in headers):
-        headers = [*headers, (b"content-length", b"%d" % len(body))]
-    await send({"type": "http.response.start", "status": status, "headers": headers})
-    end = {"type": "http.response.body", "body": b"" if bodiless else body}
-    if len(body) <= _UNWATCHED_BYTES:
-        await send(end)
-    else:
-        await _send_in_time(send, end)
-
-
-async def _send_stream(send: Send, stream: Stream, *, bodiless: bool) -> None:
-    try:
-        while not bodiless and (chunk := await stream.take()) is not None:
-            await _send_in_time(send, {"type": "http.response.body", "body": chunk, "more_body": True})
-        await send({"type": "http.response.body", "body": b""})
-    except (ClientStalled, TimeoutError, OSError):
-        # Returning with the answer unfinished makes the server close the connection: the client sees that
-        # something is missing.
-        return
-    finally:
-        stream.abandon()
-
-
-async def _send_in_time(send: Send, message: dict[str, Any]) -> None:
-    async with asyncio.timeout(_STALL_SECONDS):
-        await send(message)
 
 
 async def _drain(receive: Receive) -> None:

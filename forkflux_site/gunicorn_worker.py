@@ -2,9 +2,11 @@
 
 import asyncio
 import ctypes
+import json
 import os
 import signal
 import sys
+from http import HTTPStatus
 from typing import Any
 
 from gunicorn.asgi.protocol import ASGIProtocol
@@ -29,6 +31,21 @@ class WatchedConnection(ASGIProtocol):  # type: ignore[misc]  # gunicorn has no 
     ) -> None:
         self._close_announced = (b"connection", b"close") in headers
         super()._send_response_start(status, headers, request, close=close)
+
+    def _send_error_response(
+        self, status: int, message: str, extra_headers: tuple[tuple[str, str], ...] = ()
+    ) -> None:
+        # What gunicorn refuses before the application sees it (a head that is too long, bad framing) has
+        # the API's error shape too.
+        body = json.dumps({"detail": f"{message}."}).encode()
+        head = [
+            f"HTTP/1.1 {status} {HTTPStatus(status).phrase}",
+            "Content-Type: application/json",
+            f"Content-Length: {len(body)}",
+            *(f"{name}: {value}" for name, value in extra_headers),
+            "Connection: close",
+        ]
+        self._safe_write("\r\n".join([*head, "", ""]).encode("latin-1") + body)
 
     def _arm_keepalive_timer(self) -> None:
         # Gunicorn passes the application's announcement on, but would go on to wait for a next request.

@@ -32,6 +32,10 @@ class ClientStalled(Exception):
     """The client has taken nothing of a long answer for too long."""
 
 
+class ApplicationFailed(Exception):
+    """The application raised something, which the log has."""
+
+
 class Stream:
     """The chunks of a long answer: one thread puts them in, the event loop takes them out."""
 
@@ -145,10 +149,11 @@ class Call:
                 answer = self._produce(application)
             except ClientStalled as stalled:
                 error = stalled
-            except Exception as raised:
-                # Whatever it is, the client gets a 500 and the thread lives on.
+            except BaseException:
+                # Whatever it is, SystemExit included: the client gets a 500, and the thread lives on, since
+                # nobody would start another one.
                 log.exception("the application failed", path=self.scope["path"])
-                error = raised
+                error = ApplicationFailed()
         # The loop is closed only while the process ends; then nobody waits for the answer either.
         with contextlib.suppress(RuntimeError):
             self._loop.call_soon_threadsafe(self._settle, answer, error)

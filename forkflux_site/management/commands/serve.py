@@ -55,7 +55,7 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         gunicorn = _use_gunicorn()
-        workers = _number_of_workers(options["workers"])
+        workers = _number_of_workers(options["workers"], gunicorn=gunicorn)
         if not 0 <= options["port"] <= 65_535:
             raise CommandError(f"--port is {options['port']}; allowed is 0 to 65535.", returncode=2)
         if connection.vendor == "sqlite":
@@ -99,9 +99,13 @@ class Command(BaseCommand):
             self.stderr.write(f"Warning: {problem.msg} {problem.hint} ({problem.id})", self.style.WARNING)
 
 
-def _number_of_workers(asked: int | None) -> int:
+def _number_of_workers(asked: int | None, *, gunicorn: bool) -> int:
     if asked is not None and asked < 1:
         raise CommandError(f"--workers is {asked}; allowed is 1 or more.", returncode=2)
+    if connection.vendor != "sqlite" and not gunicorn:
+        if asked is not None and asked > 1:
+            raise CommandError(f"--workers is {asked}; daphne has one process.", returncode=2)
+        return 1
     if connection.vendor != "sqlite":
         return asked or _WORKERS_ON_POSTGRESQL
     if asked is not None and asked > 1:

@@ -42,11 +42,22 @@ class SmallServer:
         answer: dict[str, Any] = self.client.get(f"/control/{what}").json()
         return answer
 
-    def connect(self) -> socket.socket:
-        return socket.create_connection(("127.0.0.1", self.port), timeout=20)
+    def connect(self, *, buffer_bytes: int | None = None) -> socket.socket:
+        """A connection; a small `buffer_bytes` makes the server notice early that nobody reads."""
+        connection = socket.socket()
+        if buffer_bytes is not None:
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, buffer_bytes)
+        connection.settimeout(20)
+        try:
+            connection.connect(("127.0.0.1", self.port))
+        except OSError:
+            connection.close()
+            raise
+        return connection
 
-    def send(self, *lines: str, body: bytes = b"") -> socket.socket:
-        connection = self.connect()
+    def send(self, *lines: str, body: bytes = b"", buffer_bytes: int | None = None) -> socket.socket:
+        """A connection on which these head lines, Host and the body have been sent."""
+        connection = self.connect(buffer_bytes=buffer_bytes)
         connection.sendall("\r\n".join([*lines, "Host: localhost", "", ""]).encode("latin-1") + body)
         return connection
 

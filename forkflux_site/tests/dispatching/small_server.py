@@ -37,6 +37,8 @@ def application(environ: dict[str, Any], start_response: Callable[..., Any]) -> 
     thread_ids.add(threading.get_ident())
     if path == "/boom":
         raise RuntimeError("planted")
+    if path == "/exit":
+        raise SystemExit(1)
     if path == "/gated":
         gate.wait()
     if path == "/parts":
@@ -45,6 +47,9 @@ def application(environ: dict[str, Any], start_response: Callable[..., Any]) -> 
     if path == "/broken":
         start_response("200 OK", [("Content-Type", "text/plain")])
         return broken()
+    if path == "/whole":
+        start_response("200 OK", [("Content-Type", "text/plain")])
+        return [b"x" * LONG_ANSWER_BYTES]
     if path == "/long":
         start_response("200 OK", [("Content-Length", str(LONG_ANSWER_BYTES))])
         return (b"x" * 4096 for _ in range(LONG_ANSWER_BYTES // 4096))
@@ -81,6 +86,7 @@ class TestSite:
             queue_max=QUEUE_MAX,
             deadline_seconds=float(os.environ.get("TEST_DEADLINE_SECONDS", "20")),
             body_rules=BodyRules(max_bytes=BODY_MAX_BYTES, grace_seconds=0.5, total_seconds=3),
+            stall_seconds=float(os.environ.get("TEST_STALL_SECONDS", "20")),
         )
 
     async def __call__(self, scope: dict[str, Any], receive: Receive, send: Send) -> None:
@@ -108,6 +114,7 @@ class TestSite:
             "pending": self.dispatcher.pending,
             "body_bytes": self.dispatcher._budget.used_bytes,
             "watched": sum(task.get_name() == WATCHER for task in asyncio.all_tasks()),
+            "tasks": len(asyncio.all_tasks()),
             "calls": calls,
             "threads": len(thread_ids),
         }

@@ -172,3 +172,30 @@ def _read_response(connection: socket.socket) -> bytes:
     while len(received) < LONG_ANSWER_BYTES:
         received += connection.recv(1 << 20)
     return received
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("path", ["/whole", "/long"])
+def test_a_client_that_reads_slowly_but_steadily_gets_everything(
+    start: Callable[..., SmallServer], path: str
+) -> None:
+    server = start(TEST_STALL_SECONDS="1")
+    connection = server.send(f"GET {path} HTTP/1.1", "Connection: close", buffer_bytes=4096)
+    started, received = time.monotonic(), 0
+    with contextlib.closing(connection):
+        while chunk := connection.recv(128 * 1024):
+            received += len(chunk)
+            time.sleep(len(chunk) / LONG_ANSWER_BYTES * 3)
+    assert received > LONG_ANSWER_BYTES
+    assert time.monotonic() - started > 2.5
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("path", ["/whole", "/long"])
+def test_a_client_that_takes_nothing_is_given_up(start: Callable[..., SmallServer], path: str) -> None:
+    server = start(TEST_STALL_SECONDS="0.5")
+    before = server.control()["tasks"]
+    connection = server.send(f"GET {path} HTTP/1.1", buffer_bytes=4096)
+    server.wait_for(calls=[path], pending=0, tasks=before)
+    assert len(read_all(connection)) < LONG_ANSWER_BYTES
+    assert "Error in ASGI application" not in server.log.read_text()

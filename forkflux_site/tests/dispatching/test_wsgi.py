@@ -112,11 +112,34 @@ def test_a_stream_that_breaks_off_does_not_look_whole(server: SmallServer) -> No
 def test_an_error_in_the_application_is_a_500_in_the_apis_shape_and_the_thread_lives(
     server: SmallServer,
 ) -> None:
-    for _ in range(2 * THREADS):
-        response = server.client.get("/boom")
+    for path in ["/boom", "/exit"] * THREADS:
+        response = server.client.get(path)
         assert response.status_code == 500
         assert response.json() == {"detail": "Internal Server Error"}
     assert "planted" in server.log.read_text()
     for _ in range(20):
         assert server.client.get("/fine").status_code == 200
     assert server.control()["threads"] <= THREADS
+
+
+@pytest.mark.parametrize(
+    ("request_line", "headers", "status"),
+    [
+        (f"GET /{'a' * 9000} HTTP/1.1", [], 414),
+        ("GET / HTTP/1.1", [f"X-Long: {'a' * 20_000}"], 431),
+        ("GET / HTTP/1.1", [f"X-{number}: 1" for number in range(150)], 431),
+        ("GET / HTTP/1.1", ["Content-Length: 1", "Content-Length: 2"], 400),
+        ("POST / HTTP/1.1", ["Content-Length: many"], 400),
+        ("POST / HTTP/1.1", ["Content-Length: 3", "Transfer-Encoding: chunked"], 400),
+        ("GET /\x00 HTTP/1.1", [], 400),
+        ("NONSENSE", [], 400),
+    ],
+    ids=["address", "header", "headers", "two-lengths", "no-length", "two-framings", "nul", "nonsense"],
+)
+def test_a_head_that_the_server_refuses_has_the_apis_error_shape(
+    server: SmallServer, request_line: str, headers: list[str], status: int
+) -> None:
+    head, _, body = read_all(server.send(request_line, *headers)).partition(b"\r\n\r\n")
+    assert head.startswith(f"HTTP/1.1 {status} ".encode())
+    assert b"application/json" in head
+    assert isinstance(json.loads(body)["detail"], str)

@@ -80,8 +80,11 @@ def test_it_runs_the_readmes_test_command_and_reads_its_results(machine):
     assert "on PostgreSQL 15.18" in result.stdout
 
 
-def test_a_readme_without_the_command_is_a_failure(machine):
-    (machine.clone / "README.md").write_text("# ForkFlux\n\nType `make test`.\n")
+@pytest.mark.parametrize("text", ["# ForkFlux\n\nType `make test`.\n", None], ids=["in prose", "no README"])
+def test_a_readme_without_the_command_is_a_failure(machine, text):
+    (machine.clone / "README.md").unlink()
+    if text is not None:
+        (machine.clone / "README.md").write_text(text)
     result = machine.run()
     assert result.returncode == 1
     assert "README.md has no line `make test`" in result.stderr

@@ -63,7 +63,8 @@ def _play(port: int, *, stays: bool) -> int:
         try:
             narrator.opening("ForkFlux demo: agents hand work to each other over HTTP")
             stage.open()
-            narrator.did("server", f"listens on {stage.url}, with a fresh SQLite database in {stage.folder}")
+            narrator.did("server", f"listens on {stage.url}")
+            narrator.aside(f"with a fresh SQLite database in {stage.folder}")
             story.play()
             invite(narrator, url=stage.url, name=VISITOR, token=story.visitor_token, stays=stays)
             if stays:

@@ -62,9 +62,19 @@ class Agent:
         self._call("POST", f"/jobs/{job_id}/status", fields)
 
     def work(
-        self, role: str, lease_seconds: int, notes: Sequence[str], result_summary: str, result: Any
+        self,
+        *,
+        role: str,
+        lease_seconds: int,
+        notes: Sequence[str],
+        result_summary: str,
+        result: Any,
+        last_seconds: float = 0,
     ) -> None:
-        """Take the next job of a role, say at each heartbeat how far it is, and deliver."""
+        """Take the next job of a role, say at each heartbeat how far it is, and deliver.
+
+        `notes` are what to say, one for each heartbeat; `last_seconds` is what the work takes after the last.
+        """
         claimed = self._call(
             "POST", "/jobs/claim-next", {"target_role_key": role, "lease_seconds": lease_seconds}
         )
@@ -80,6 +90,7 @@ class Agent:
             }
             if self._call("POST", f"/jobs/{job_id}/heartbeat", beat).status != 200:
                 return
+        time.sleep(last_seconds)
         self.change_status(
             job_id,
             status="completed",

@@ -81,7 +81,7 @@ class Story:
 
     def _die_at_work(self) -> int:
         self._begin("2. A worker dies, and its job does not")
-        job_id, old_generation = self._kill_at_work("builder-2", after_heartbeats=2)
+        job_id, old_generation = self._kill_at_work("builder-2")
         self._wait_until_back(job_id)
 
         taken = self._cast.claim("builder-1", "developer", expected=job_id)
@@ -123,24 +123,26 @@ class Story:
         )
         return job_id
 
-    def _kill_at_work(self, who: str, *, after_heartbeats: int) -> tuple[int, int]:
+    def _kill_at_work(self, who: str) -> tuple[int, int]:
         """SIGKILL an agent in the middle of a job; the job's id and the generation that it was held with."""
         claimed: dict[str, Any] | None = None
-        beats = 0
+        notes = ["Read 14 of 41 commits", "Read 27 of 41 commits"]
+        heard = 0
         for fact in self._cast[who].facts(
             "work",
             role="developer",
             lease_seconds=LEASE_SECONDS,
-            notes=[f"Read {number} of 41 commits" for number in range(1, 42)],
+            notes=notes,
             result_summary="41 commits read",
             result=None,
+            last_seconds=BACK_WITHIN_SECONDS,
         ):
             if claimed is None:
                 claimed = self._cast.claimed(fact)
                 continue
             self._cast.beaten(fact, claimed["id"])
-            beats += 1
-            if beats == after_heartbeats:
+            heard += 1
+            if heard == len(notes):
                 break
         if claimed is None:
             raise StepFailed(f"{who} takes a job, but took none")

@@ -75,8 +75,18 @@ class Figure:
     @property
     def cpu_ms(self) -> float | None:
         """CPU of server and database for each answer, ms; None when not known."""
-        server = self.median("server_ms")
-        return None if server is None else server + (self.median("database_ms") or 0.0)
+        known = [ms for ms in (self.median("server_ms"), self.median("database_ms")) if ms is not None]
+        return sum(known) if known else None
+
+    def most_per_second(self, cpus: int) -> float | None:
+        """Answers that so many CPUs could give if they did nothing else, at the measured cost of each.
+
+        The client's cost counts: it ran on the same machine.
+        """
+        client = self.median("client_ms")
+        if not self.cpu_ms or client is None:
+            return None
+        return cpus * 1000 / (self.cpu_ms + client)
 
     @property
     def server_errors(self) -> int:

@@ -73,7 +73,11 @@ def as_text(
     for database in dict.fromkeys(figure.database for figure in figures):
         mine = [figure for figure in figures if figure.database == database]
         name = described.get("databases", {}).get(database, database)
-        lines += ["", f"{name}, forkflux serve with {mine[0].workers} worker(s)", *_table(mine)]
+        lines += [
+            "",
+            f"{name}, forkflux serve with {mine[0].workers} worker(s)",
+            *_table(mine, described["cpus"]),
+        ]
     if figures:
         lines += ["", *_LEGEND]
     if growths:
@@ -90,8 +94,9 @@ def as_text(
 
 _LEGEND = (
     "of bare: answers per second beside the bare authenticated view with as many clients. CPU: ms for each",
-    "answer, of the server's processes, of PostgreSQL's, of the load's own client. other: what everything else on",
-    "the machine used meanwhile, in CPUs. Rates and times depend on it; CPU ms hardly do.",
+    "answer, of the server's processes, of PostgreSQL's, of the load's own client. at most: what all CPUs could",
+    "answer per second at that cost if nothing else ran. other: what everything else on the machine used meanwhile,",
+    "in CPUs; it lowers the rates and lengthens the times, and raises CPU ms a little.",
 )
 
 
@@ -107,11 +112,11 @@ def _head(described: dict[str, Any]) -> list[str]:
     ]
 
 
-def _table(figures: Sequence[Figure]) -> list[str]:
+def _table(figures: Sequence[Figure], cpus: int) -> list[str]:
     rows = [
         (
             "operation", "clients", "per s", "of bare", "p50 ms", "p99 ms", "5xx", "closed",
-            "server CPU", "PG CPU", "client CPU", "other",
+            "server CPU", "PG CPU", "client CPU", "at most", "other",
         )
     ]  # fmt: skip
     for figure in sorted(figures, key=lambda figure: figure.clients):
@@ -129,6 +134,7 @@ def _table(figures: Sequence[Figure]) -> list[str]:
                 _number(figure.median("server_ms"), 2),
                 _number(figure.median("database_ms"), 2),
                 _number(figure.median("client_ms"), 3),
+                _number(figure.most_per_second(cpus), 0),
                 _number(figure.median("elsewhere"), 2),
             )
         )

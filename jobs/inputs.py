@@ -211,7 +211,8 @@ class ListInput(Input):
     order: list[ListOrder] = [ListOrder.CREATED_AT_ASC]
     target_role_key: str | None = None
     my_roles_only: bool = True
-    label: list[Label] = []
+    # More than a job has cannot match, and each is a condition of its own.
+    label: Annotated[list[Label], Field(max_length=LIMITS.labels_max)] = []
 
     @model_validator(mode="after")
     def _one_way_of_paging(self) -> Self:

@@ -1,4 +1,4 @@
-"""Facts are chained as they are recorded: numbered, hashed over the stored text, in the transaction that made them true."""
+"""Facts are chained as they are recorded: numbered, hashed over the stored text, kept or undone with what they tell."""
 
 from __future__ import annotations
 

@@ -152,6 +152,7 @@ def test_one_bad_row_never_stops_the_rest(monkeypatch, caplog):
     assert (again.expired, again.lapsed) == ([numbers[0]], [overdue[1]])
 
 
+@pytest.mark.slow
 def test_more_than_a_batch_is_swept_in_one_sweep():
     case = Case()
     number = case.held()

@@ -93,7 +93,6 @@ def test_reads_by_others_and_refused_calls_by_the_holder_keep_nothing(swept_boar
                 wire.heartbeat(job_id, progress_percent=101),
                 wire.call("POST", f"/jobs/{job_id}/status", {"status": "finished"}),
                 wire.call("PATCH", f"/jobs/{job_id}", {"constraints": ["No more than an hour"]}),
-                wire.claim(job_id),
                 wire.claim(bystander),
                 wire.read(2**40),
                 wire.publish("no such role"),

@@ -36,9 +36,10 @@ SECTIONS = {
     "auth": ["core.api.authentication:AgentAuthentication.authenticate"],
     "input": ["core.api.views:AgentViewSet.body"],
     "pick": ["jobs.queue:pick"],
-    "event text and hash": ["jobs.transitions:append"],
-    "event insert": ["events.record:insert"],
+    "event text and hash": ["jobs.transitions:link"],
+    # On PostgreSQL one statement writes the job and the event.
     "update": ["jobs.transitions:_update"],
+    "event insert (SQLite)": ["jobs.transitions:write"],
     "commit": ["django.db.backends.base.base:BaseDatabaseWrapper._commit"],
     "connection": [
         "django.db.backends.base.base:BaseDatabaseWrapper.connect",

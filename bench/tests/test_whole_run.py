@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from bench.figures import BARE, CLAIMS, HEALTH, LISTS, PUBLISHES, STATEMENT
+from bench.profile_claim import SECTIONS
 from testing.installation import ROOT
 from testing.postgres import PostgresUnavailable, find_binaries
 
@@ -74,6 +75,27 @@ def test_a_quick_run_measures_everything_and_leaves_nothing(places, tmp_path):
     }
     assert "claim-next ≥ 50% of the bare authenticated view" in run.stdout
     assert list(Path(places["TMPDIR"]).iterdir()) == []
+
+
+@pytest.mark.parametrize("database", ["postgresql", "sqlite"])
+def test_the_profile_of_a_claim_finds_every_part_where_it_looks_for_it(places, database):
+    run = subprocess.run(
+        [sys.executable, "-m", "bench.profile_claim", "--database", database, "--calls", "10", "--top", "5"],
+        cwd=ROOT,
+        env=places,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+    assert run.returncode == 0, run.stderr
+    parts = run.stdout.partition("split up")[2].partition("\n\n")[0].splitlines()[2:]
+    times = {line[:24].strip(): line.split()[-1] for line in parts}
+    expected = [name for name in SECTIONS if name != "connection"]
+    if database == "postgresql":
+        expected.remove("event insert (SQLite)")
+    assert {name: times[name] for name in expected} == dict.fromkeys(expected, "1.0")
+    assert run.stdout.count("10 calls") == 3
 
 
 @pytest.mark.parametrize(

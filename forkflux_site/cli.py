@@ -5,6 +5,7 @@ Exit status: 0 done, 1 refused or failed, 2 wrong usage, 130 interrupted.
 
 import difflib
 import os
+import re
 import sys
 import traceback
 from collections.abc import Sequence
@@ -170,6 +171,8 @@ def _overview(program: str, *, with_django: bool) -> str:
 
 def _explain(error: Exception) -> str:
     text = " ".join(str(error).split()) or type(error).__name__
+    if missing := re.search(r'database "[^"]*" does not exist', text):
+        return f"The PostgreSQL {missing[0]}; make it (createdb), then run: forkflux init"
     if isinstance(error, OperationalError | ProgrammingError) and (
         "no such table" in text or "does not exist" in text
     ):

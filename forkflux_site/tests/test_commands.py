@@ -107,6 +107,18 @@ def test_an_empty_database_is_told_from_one_that_is_ready(database_url, tmp_path
 
 
 @pytest.mark.slow
+def test_a_postgresql_database_that_does_not_exist_is_told_from_one_without_tables(postgres_url, tmp_path):
+    nowhere = f"{postgres_url}_nowhere"
+    with Installation(database_url=nowhere, folder=tmp_path) as missing:
+        for call in (("role", "list"), ("init",)):
+            said = missing.run(*call, expect=1).stderr
+            assert said == (
+                f'Error: The PostgreSQL database "{nowhere.rpartition("/")[2]}" does not exist; '
+                "make it (createdb), then run: forkflux init\n"
+            )
+
+
+@pytest.mark.slow
 def test_the_program_works_prints_json_and_its_exits_mean_something(installation):
     assert installation.cli("role", "add", "qa", "--label", "日本 →")["role_label"] == "日本 →"
     # A name that is also the word for help, which is that in the first place only.

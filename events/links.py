@@ -42,7 +42,7 @@ class Fault:
 
 
 @dataclass(frozen=True, slots=True)
-class Link:
+class StoredLink:
     """An event's row as it is stored. In a tampered SQLite file any column may hold anything."""
 
     event_id: int
@@ -96,7 +96,7 @@ class Link:
         return Fault(self.stream, self.sequence, self.event_id, what, detail)
 
 
-def links(stream: str | None = None) -> Iterator[Link]:
+def links(stream: str | None = None) -> Iterator[StoredLink]:
     """The links of every stream, or of one, each stream in its order. Not held in memory."""
     found = Event.objects.order_by("stream", "sequence")
     if stream is not None:
@@ -122,10 +122,12 @@ def links(stream: str | None = None) -> Iterator[Link]:
         "feed_tx",
         "time",
     )
-    return (Link(row[0], str(row[1]), *row[2:]) for row in rows.iterator(chunk_size=_ROWS))
+    return (StoredLink(row[0], str(row[1]), *row[2:]) for row in rows.iterator(chunk_size=_ROWS))
 
 
-def fault_between(previous: Link | None, link: Link, *, vouched: Callable[[Link], bool]) -> Fault | None:
+def fault_between(
+    previous: StoredLink | None, link: StoredLink, *, vouched: Callable[[StoredLink], bool]
+) -> Fault | None:
     """What is wrong with a link that follows `previous` (None: is the first), as far as both can tell.
 
     `vouched` answers whether the stream's head has the link's hash.
@@ -156,7 +158,7 @@ def fault_between(previous: Link | None, link: Link, *, vouched: Callable[[Link]
     return None
 
 
-def _misnumbered(expected: int, link: Link) -> Fault:
+def _misnumbered(expected: int, link: StoredLink) -> Fault:
     if type(link.sequence) is not int or link.sequence < expected:
         return link.fault(Damage.INSERTED, "its number is none that the stream gives")
     last = link.sequence - 1
@@ -165,7 +167,7 @@ def _misnumbered(expected: int, link: Link) -> Fault:
 
 
 def _misplaced(
-    previous: Link | None, link: Link, told: dict[str, Any], vouched: Callable[[Link], bool]
+    previous: StoredLink | None, link: StoredLink, told: dict[str, Any], vouched: Callable[[StoredLink], bool]
 ) -> Fault:
     """Which event is to blame when a link that is whole in itself was recorded at another place."""
     before = 0 if previous is None else previous.sequence
@@ -199,7 +201,7 @@ def _sequence_of(stream: str, hash_: str) -> int | None:
     return Event.objects.filter(stream=stream, hash=hash_).values_list("sequence", flat=True).first()
 
 
-def _is_followed(link: Link) -> bool:
+def _is_followed(link: StoredLink) -> bool:
     return _events_at(link.stream, link.sequence + 1).filter(previous_hash=link.hash).exists()
 
 

@@ -16,7 +16,7 @@ from typing import TypeVar
 from core.snapshot import read_snapshot
 from events.chain import GENESIS
 from events.errors import StreamUnknown
-from events.links import Damage, Fault, Link, fault_between, links
+from events.links import Damage, Fault, StoredLink, fault_between, links
 from events.models import Event, StreamHead
 
 # How many streams are looked up at a time.
@@ -88,7 +88,7 @@ class _Head:
 class _Ended:
     """A stream that was read to its end: its last link, and its first fault if there was one."""
 
-    last: Link
+    last: StoredLink
     fault: Fault | None
 
 
@@ -99,7 +99,7 @@ class _Verification:
         self.report = VerifyReport()
         self._heads_of = heads_of
 
-    def read_events(self, found: Iterator[Link]) -> None:
+    def read_events(self, found: Iterator[StoredLink]) -> None:
         """Every stream that has events: each link after the one before it, then the end against the head."""
         streams = (self._read(group) for _, group in itertools.groupby(found, key=attrgetter("stream")))
         for batch in _batches(streams):
@@ -146,9 +146,9 @@ class _Verification:
             found[row.stream] = _Head(row.sequence, row.hash, row.feed_tx)
         return found
 
-    def _read(self, group: Iterator[Link]) -> _Ended:
+    def _read(self, group: Iterator[StoredLink]) -> _Ended:
         fault: Fault | None = None
-        previous: Link | None = None
+        previous: StoredLink | None = None
         for link in group:
             self.report.events += 1
             if fault is None:
@@ -158,11 +158,11 @@ class _Verification:
             raise AssertionError("groupby made an empty group")
         return _Ended(previous, fault)
 
-    def _head_vouches(self, link: Link) -> bool:
+    def _head_vouches(self, link: StoredLink) -> bool:
         head = self.heads([link.stream]).get(link.stream)
         return head is not None and head.hash == link.hash
 
-    def _fault_at_end(self, last: Link, head: _Head | None) -> Fault | None:
+    def _fault_at_end(self, last: StoredLink, head: _Head | None) -> Fault | None:
         stream, end = last.stream, last.sequence
         if head is None:
             if _noun_of(stream)[0] in self._heads_of:

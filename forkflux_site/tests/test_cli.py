@@ -99,8 +99,7 @@ def test_wrong_usage_exits_with_2_and_shows_the_usage(bare: Installation, argume
 def test_a_bad_setting_stops_every_command_with_one_line(
     bare: Installation, variables: dict[str, str], complaint: str
 ) -> None:
-    for command in ("init", "serve"):
-        assert_one_line_error(bare.run(command, expect=None, environment=variables), complaint)
+    assert_one_line_error(bare.run("init", expect=None, environment=variables), complaint)
     assert list(bare.folder.iterdir()) == []
 
 
@@ -174,10 +173,18 @@ def test_a_folder_that_cannot_be_made_is_one_line(bare: Installation) -> None:
     assert_one_line_error(bare.run("init", expect=None), f"{bare.folder}/db")
 
 
-@pytest.mark.parametrize("table", ["alembic_version", "handoff_job"])
-@pytest.mark.parametrize("command", [["init"], ["serve"], ["migrate"], ["role", "list"]], ids=" ".join)
+@pytest.mark.parametrize(
+    ("command", "table"),
+    [
+        (["init"], "alembic_version"),
+        (["serve"], "handoff_job"),
+        (["migrate"], "alembic_version"),
+        (["role", "list"], "handoff_job"),
+    ],
+    ids=["init", "serve", "migrate", "role-list"],
+)
 def test_a_database_of_the_original_is_refused_untouched(
-    bare: Installation, table: str, command: list[str]
+    bare: Installation, command: list[str], table: str
 ) -> None:
     file = bare.folder / "db" / "forkflux.db"
     file.parent.mkdir()

@@ -8,9 +8,11 @@ import socket
 import subprocess
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import httpx
+import psycopg
 import pytest
 
 from testing.installation import CommandFailed, Installation, Server
@@ -168,6 +170,39 @@ def test_several_servers_may_start_at_once_on_an_empty_postgresql(
             for serve in serves:
                 serve.communicate(timeout=30)
         assert [serve.returncode for serve in serves] == [0, 0, 0]
+
+
+def test_each_thread_keeps_its_connection_and_the_end_closes_them(
+    fresh_database: Callable[[str], str], tmp_path: Path
+) -> None:
+    url = fresh_database("postgresql")
+    threads, sweep = 3, 1
+    with Installation(database_url=url, folder=tmp_path) as installation:
+        server = installation.serve("--workers", "1", environment={"FORKFLUX_THREADS": str(threads)})
+        with ThreadPoolExecutor(12) as pool:
+            assert set(pool.map(lambda _: get(server, "/api/v1/ready").status_code, range(60))) == {200}
+        sessions = sessions_of(url)
+        assert len(sessions) <= threads + sweep
+        assert get(server, "/api/v1/ready").status_code == 200
+        assert sessions_of(url) == sessions, "a request made a connection of its own"
+        # The database throws everybody out, as a restart of it does: nobody sees an error of ours.
+        with psycopg.connect(url, autocommit=True) as connection:
+            connection.execute(
+                "SELECT pg_terminate_backend(pid) FROM unnest(%s::int[]) AS pid", [list(sessions)]
+            )
+        answers = {get(server, "/api/v1/ready").status_code for _ in range(4 * threads)}
+        assert answers <= {200, 503}
+        assert get(server, "/api/v1/ready").status_code == 200
+        assert server.stop() == 0
+        assert sessions_of(url) == set()
+
+
+def sessions_of(url: str) -> set[int]:
+    with psycopg.connect(url) as connection:
+        rows = connection.execute(
+            "SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'forkflux'"
+        ).fetchall()
+    return {pid for (pid,) in rows}
 
 
 def test_without_migrating_it_refuses_a_database_that_lacks_some(bare: Installation) -> None:

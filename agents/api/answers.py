@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any, ClassVar, Literal
 
+from drf_spectacular.utils import extend_schema_serializer
 from pydantic import RootModel
 
 from core.api.openapi import Answer, WriteAnswer
@@ -66,12 +67,15 @@ class AgentHeartbeatAnswer(WriteAnswer):
     lost: list[int]
 
 
+# The models of lists are arrays themselves: the document must not make arrays of arrays of them.
+@extend_schema_serializer(many=False)
 class RoleList(Exemplified, RootModel[list[RoleAnswer]]):
     """A bare array, as the reference answers it."""
 
     example: ClassVar[Any] = [{"role_key": "qa", "role_label": "QA"}]
 
 
+@extend_schema_serializer(many=False)
 class AgentList(Exemplified, RootModel[list[AgentAnswer]]):
     """A bare array, by age of the agent."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any, ClassVar, Literal
 
+from drf_spectacular.utils import extend_schema_serializer
 from pydantic import RootModel
 
 from core.api.openapi import Answer, WriteAnswer
@@ -269,6 +270,8 @@ class NothingAnswer(Answer):
     retry_after_seconds: int
 
 
+# The models of lists are arrays themselves: the document must not make arrays of arrays of them.
+@extend_schema_serializer(many=False)
 class JobList(Exemplified, RootModel[list[JobItem]]):
     """A bare array, as the reference answers it."""
 

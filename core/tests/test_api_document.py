@@ -116,8 +116,8 @@ def test_every_body_and_every_answer_has_an_example() -> None:
             assert _described(_content(part)).get("examples"), (method, path, _content(part))
 
 
-def _models(of: type) -> set[type]:
-    found: set[type] = set()
+def _models(of: type[Any]) -> set[type[Any]]:
+    found: set[type[Any]] = set()
     for subclass in of.__subclasses__():
         found |= {subclass} | _models(subclass)
     return found

@@ -148,7 +148,7 @@ def _read_cursor(cursor: str, keys: list[tuple[str, bool]]) -> list[Any]:
         raise invalid(
             "cursor.invalid",
             ("cursor",),
-            "Cursor is invalid: take it from a page of the same order (Link header, next_cursor), or start without one.",
+            "Cursor is invalid: take it from a page of this order (Link header, next_cursor), or start without one.",
             None,
         ) from error
 

@@ -17,7 +17,7 @@ from core.api.openapi import IDEMPOTENCY_KEY, REFUSALS, SESSION, WRITE_REFUSALS
 from core.api.views import AgentViewSet
 from core.clock import database_moment, iso
 from jobs.selectors import held_jobs
-from jobs.services.leasing import Holdings, agent_heartbeat, sign_of_life
+from jobs.services.leasing import Holdings, agent_heartbeat
 from roles.selectors import active_roles
 
 
@@ -29,12 +29,12 @@ class AgentsViewSet(AgentViewSet):
 
     @extend_schema(summary="Who am I", responses={200: MeAnswer, **REFUSALS})
     def me(self, request: Request) -> Response:
-        sign_of_life(actor=self.actor)
+        self.alive()
         return Response(me(self.actor))
 
     @extend_schema(summary="The roles I hold", responses={200: RoleList, **REFUSALS})
     def my_roles(self, request: Request) -> Response:
-        sign_of_life(actor=self.actor)
+        self.alive()
         held = [role for role in self.actor.roles.values() if not role.is_open]
         return Response([role_item(role.key, role.label) for role in held])
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import base64
+import logging
 from datetime import timedelta
 from hmac import compare_digest
 
 from django.conf import settings
+from django.db import DatabaseError, InterfaceError
 from rest_framework.authentication import BaseAuthentication
 from rest_framework.exceptions import AuthenticationFailed
 from rest_framework.request import Request
@@ -15,7 +17,10 @@ from agents.errors import InvalidToken
 from agents.selectors import Identity, identity_by_token_hash
 from agents.services import token_hash, write_presence
 from core.actors import Actor, ActorKind
+from core.errors import Unavailable
 from core.limits import LIMITS
+
+logger = logging.getLogger(__name__)
 
 SESSION_HEADER = "HTTP_X_FORKFLUX_SESSION"
 EITHER_REQUIRED = "Invalid authentication credentials (either Bearer token or API key required)"
@@ -79,9 +84,13 @@ def _note_presence(identity: Identity) -> None:
     older_than = identity.now - timedelta(seconds=LIMITS.presence_write_seconds)
     seen = identity.last_used_at
     if (seen is None or seen < older_than) and identity.actor.agent_id and identity.actor.token_id:
-        write_presence(
-            agent_id=identity.actor.agent_id,
-            token_id=identity.actor.token_id,
-            now=identity.now,
-            older_than=older_than,
-        )
+        try:
+            write_presence(
+                agent_id=identity.actor.agent_id,
+                token_id=identity.actor.token_id,
+                now=identity.now,
+                older_than=older_than,
+            )
+        except (DatabaseError, InterfaceError, Unavailable) as error:
+            # Reading goes on where nothing can be written, and what has to be written will tell for itself.
+            logger.warning("presence_missed", extra={"error": type(error.__cause__ or error).__name__})

@@ -14,6 +14,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import set_rollback
 
+from core.api.renderers import CompactJSONRenderer
 from core.errors import (
     Conflict,
     DatabaseAway,
@@ -30,6 +31,7 @@ from core.inputs import echo, entry
 logger = logging.getLogger(__name__)
 
 RETRY_AFTER_SECONDS = 1
+_READ_ONLY_TRANSACTION = "25006"
 # The reference's words for what was refused, by the `type` that it sends.
 _CONFLICT_BASES = {
     "handoff_job_claim.invalid": "Handoff job claim is invalid",
@@ -63,12 +65,23 @@ def exception_handler(exc: Exception, context: dict[str, Any]) -> Response | Non
         return Response({"detail": "Not Found"}, status=404)
     if isinstance(exc, RequestDataTooBig | TooManyFieldsSent):
         return _too_much(exc)
-    if isinstance(exc, OperationalError | InterfaceError):
+    if _is_away(exc):
         logger.warning("database_unavailable", extra={"error": type(exc.__cause__ or exc).__name__})
+        # As JSON also for a page: that would ask the database who is calling.
+        request.accepted_renderer = CompactJSONRenderer()
+        request.accepted_media_type = CompactJSONRenderer.media_type
         return _unavailable(DatabaseAway(retry_after_seconds=RETRY_AFTER_SECONDS))
     if isinstance(exc, DatabaseError):
         logger.error("database_error", extra={"error": type(exc.__cause__ or exc).__name__})
     return None
+
+
+def _is_away(exc: Exception) -> bool:
+    """Whether the database cannot be reached, or only read as a standby can: both may be over in a moment."""
+    read_only = getattr(exc.__cause__, "sqlstate", None) == _READ_ONLY_TRANSACTION
+    return isinstance(exc, OperationalError | InterfaceError) or (
+        isinstance(exc, DatabaseError) and read_only
+    )
 
 
 def _too_much(exc: Exception) -> Response:

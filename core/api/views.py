@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar, Generic, TypeVar
 
+from django.db import DatabaseError, InterfaceError
 from django.http import QueryDict
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -14,9 +16,12 @@ from rest_framework.settings import api_settings
 from rest_framework.viewsets import ViewSet
 
 from core.actors import Actor
-from core.errors import InvalidInput, invalid
+from core.errors import InvalidInput, Unavailable, invalid
 from core.idempotency import IdempotentCall, once, read_key
 from core.inputs import INT64_MAX, INT64_MIN, Input, entry, parse_json, refuse_poison
+from jobs.services.leasing import sign_of_life
+
+logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 I = TypeVar("I", bound=Input)  # noqa: E741
@@ -86,6 +91,14 @@ class AgentViewSet(ViewSet):
             msg = "Unable to parse input string as an integer, exceeded maximum size"
             raise InvalidInput([entry("int_parsing_size", ("path", name), msg, None)])
         return number
+
+    def alive(self, job_id: int | None = None) -> None:
+        """After an accepted call: whoever made it, its process lives."""
+        try:
+            sign_of_life(actor=self.actor, job_id=job_id)
+        except (DatabaseError, InterfaceError, Unavailable) as error:
+            # The call is done and its answer is due: saying "busy" now would be untrue. The next call renews.
+            logger.warning("sign_of_life_missed", extra={"error": type(error.__cause__ or error).__name__})
 
     def once(
         self,

@@ -1,4 +1,4 @@
-"""What the job routes share: where a conflict points, and which accepted calls are signs of life."""
+"""What the job routes share: where a conflict points, and what a move answers."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from rest_framework.response import Response
 
 from core.api.views import AgentViewSet, Done
 from jobs.models import Job
-from jobs.services.leasing import sign_of_life
 
 _CLAIMS = "handoff_job_claim.invalid"
 _STATUS = "handoff_job_status.invalid"
@@ -31,10 +30,6 @@ class JobViewSet(AgentViewSet):
             ["path", "job_id"],
             int(job_id) if job_id else None,
         )
-
-    def alive(self, job_id: int | None = None) -> None:
-        """After an accepted call: whoever made it, its process lives."""
-        sign_of_life(actor=self.actor, job_id=job_id)
 
     def moved(self, run: Callable[[], Job], *, ignored: list[str]) -> Response:
         """Run a verb once and answer as the status route does: the job, where it was, where it is."""

@@ -17,6 +17,7 @@ from testing.installation import ROOT
 _FENCE = re.compile(r"^(?P<indent> *)(?P<ticks>`{3,})(?P<info>.*)$")
 _HEADING = re.compile(r"^(#{1,6}) +(.+?) *#*$")
 _LINK = re.compile(r"!?\[(?:[^\]\[]|\[[^\]]*\])*\]\(([^()\s]+(?:\([^()]*\))?)(?: \"[^\"]*\")?\)")
+_CODE_SPAN = re.compile(r"(`+)[^`]+?\1(?!`)")
 _MARKER = re.compile(r"^<!-- table: (?P<name>[\w .-]+) -->$")
 _IMAGE_SOURCE = re.compile(r'<(?:img|source)[^>]*? (?:src|srcset)="([^"]+)"')
 
@@ -66,12 +67,17 @@ class Page:
         return [match[2] for _, line in self.prose if (match := _HEADING.match(line))]
 
     def links(self) -> Iterator[tuple[int, str]]:
-        """Line and target of every link and picture."""
-        for number, line in self.prose:
-            without_code = re.sub(r"`[^`]*`", "", line)
-            for pattern in (_LINK, _IMAGE_SOURCE):
-                for match in pattern.finditer(without_code):
-                    yield number, match[1]
+        """Line and target of every link and picture; the text of a link may go over the end of a line."""
+        text = _CODE_SPAN.sub(lambda span: "\n" * span[0].count("\n"), self.text)
+        for pattern in (_LINK, _IMAGE_SOURCE):
+            for match in pattern.finditer(text):
+                yield text.count("\n", 0, match.start()) + 1, match[1]
+
+    @property
+    def text(self) -> str:
+        """The page without its blocks, each line where it stands."""
+        lines = dict(self.prose)
+        return "\n".join(lines.get(number, "") for number in range(1, max(lines, default=0) + 1))
 
     def table(self, name: str) -> list[list[str]]:
         """The rows, without the head, of the table behind `<!-- table: NAME -->`; cells without blanks around."""

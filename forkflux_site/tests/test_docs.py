@@ -100,6 +100,12 @@ def test_a_link_to_nowhere_is_found():
     assert not leads_somewhere(page, "../../elsewhere.md")
 
 
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_no_command_is_broken_over_two_lines(page: Page):
+    broken = [f"{page.name}:{line}" for line, text in page.prose if text.count("`") % 2]
+    assert not broken, "a reader who looks for a command finds half of it"
+
+
 def test_a_test_that_a_page_names_is_in_the_file_that_it_links():
     named = re.compile(r"\[`(test_\w+)`\]\(([^)]+)\)")
     found = [(page, match) for page in PAGES for _, line in page.prose for match in named.finditer(line)]

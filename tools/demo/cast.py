@@ -64,12 +64,12 @@ class Cast:
             f"{PRIORITY_NAMES[found['priority']]}: {found['summary']!r}",
         )
         if found["parent_job_id"] is not None:
-            self._tell.aside(f"child of    job {found['parent_job_id']}")
-        self._tell.aside(f"context     {json.dumps(found['context_payload'], ensure_ascii=False)}")
+            self._tell.aside(f"job {found['parent_job_id']}", label="child of")
+        self._tell.aside(json.dumps(found["context_payload"], ensure_ascii=False), label="context")
         for constraint in found["constraints"]:
-            self._tell.aside(f"constraint  {constraint}")
+            self._tell.aside(constraint, label="constraint")
         for artifact in found["artifacts"]:
-            self._tell.aside(f"artifact    {artifact['type']} {artifact['uri']}")
+            self._tell.aside(f"{artifact['type']} {artifact['uri']}", label="artifact")
         expect(found["status"] == "published", f"job {found['id']} is published, but is {found['status']}")
         number: int = found["id"]
         return number
@@ -132,7 +132,7 @@ class Cast:
             f"({moved['previous_status']} → {moved['new_status']}){': ' + repr(text) if text else ''}",
         )
         if job["result"] is not None:
-            self._tell.aside(f"result      {json.dumps(job['result'], ensure_ascii=False)}")
+            self._tell.aside(json.dumps(job["result"], ensure_ascii=False), label="result")
         return job
 
 

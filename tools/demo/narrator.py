@@ -12,6 +12,7 @@ from typing import TextIO
 
 WIDEST, NARROWEST = 108, 72
 _NAME_WIDTH = 10
+_LABEL_WIDTH = 12
 _INDENT = 2 + 7 + 2 + _NAME_WIDTH + 1
 _COLOURS: Mapping[str, int] = {
     "planner": 35,
@@ -48,27 +49,35 @@ class Narrator:
         """One thing that happened."""
         seconds = f"{time.monotonic() - self._start:5.1f} s"
         name = self._paint(f"{who:<{_NAME_WIDTH}}", _COLOURS.get(who, 0))
-        first, *others = textwrap.wrap(what, self._width, break_long_words=False, break_on_hyphens=False) or [
-            ""
-        ]
+        first, *others = self._wrapped(what)
         self._write(f"  {self._paint(seconds, _DIM)}  {name} {first}")
         for line in others:
             self._write(f"{'':{_INDENT}}{line}")
 
-    def aside(self, text: str) -> None:
-        """More of what happened, under it."""
-        for line in textwrap.wrap(text, self._width, break_long_words=False, break_on_hyphens=False):
+    def aside(self, text: str, *, label: str = "") -> None:
+        """More of what happened, under it; under a label if it has one."""
+        head = f"{label:<{_LABEL_WIDTH}}" if label else ""
+        for line in self._wrapped(head + text, hang=len(head)):
             self._write(f"{'':{_INDENT}}{self._paint(line, _DIM)}")
 
-    def row(self, text: str) -> None:
+    def row(self, text: str = "") -> None:
         """A line of a table, as it is."""
-        self._write(f"  {text.rstrip()}")
+        self._write(f"  {text}".rstrip())
 
     def bad(self, text: str) -> None:
         """What went wrong, where errors go."""
         self._out.flush()
         sys.stderr.write(f"\n{self._paint(text, _RED)}\n")
         sys.stderr.flush()
+
+    def _wrapped(self, text: str, *, hang: int = 0) -> list[str]:
+        return textwrap.wrap(
+            text,
+            self._width,
+            subsequent_indent=" " * hang,
+            break_long_words=False,
+            break_on_hyphens=False,
+        )
 
     def _write(self, line: str) -> None:
         self._out.write(line + "\n")

@@ -30,9 +30,9 @@ def invite(narrator: Narrator, *, url: str, name: str, token: str, stays: bool) 
     narrator.row(f"every route  {url}{_DOCS}")
     narrator.row(f"sign in as   {name}")
     narrator.row(f"password     {token}")
-    narrator.row("")
+    narrator.row()
     narrator.row(command)
-    narrator.row("")
+    narrator.row()
     narrator.row("Ctrl-C ends the server and removes everything.")
 
 

@@ -48,6 +48,7 @@ label_sets = st.frozensets(st.sampled_from(["ui", "night"]), max_size=1)
 picks = st.integers(0, 11)
 # Most verbs fit the state that the job is in.
 fits = st.sampled_from([True, True, True, False])
+retries = st.sampled_from([0, 1, 3])
 dues = st.sampled_from([None, None, None, DUE_IN, -DUE_IN])
 ways = st.lists(picks, min_size=1, max_size=5)
 
@@ -60,16 +61,17 @@ class Life(PlayedBoard):
     @initialize(
         target=jobs,
         lives=st.lists(
-            st.tuples(st.sampled_from(list(ROLES)), st.sampled_from([10, 20]), dues, ways),
+            st.tuples(st.sampled_from(list(ROLES)), st.sampled_from([10, 20]), retries, dues, ways),
             min_size=2,
             max_size=4,
         ),
     )
-    def set_up(self, lives: list[tuple[str, int, int | None, list[int]]]) -> Any:
+    def set_up(self, lives: list[tuple[str, int, int, int | None, list[int]]]) -> Any:
         """Three roles, four agents, and a few jobs that have gone some way already."""
         self.prepare()
-        for (role, priority, due_in, way), source in zip(lives, ("dan", "ada", PAT, "dan"), strict=False):
-            self.enter(self.caller(source), role, priority=priority, due_in=due_in)
+        sources = ("dan", "ada", PAT, "dan")
+        for (role, priority, max_retries, due_in, way), source in zip(lives, sources, strict=False):
+            self.enter(self.caller(source), role, priority=priority, max_retries=max_retries, due_in=due_in)
             self.go(self.model.jobs[-1], way)
         return multiple(*self.model.jobs)
 
@@ -80,7 +82,7 @@ class Life(PlayedBoard):
         who=st.sampled_from(["ada", "dan", "dan", PAT]),
         role=st.sampled_from(["r1", "r1", "r2", "r3", "no role"]),
         priority=st.sampled_from([10, 20, 30, 40]),
-        max_retries=st.sampled_from([0, 1, 3]),
+        max_retries=retries,
         labels=label_sets,
         on_hold=st.sampled_from([False, False, False, True]),
         due_in=dues,

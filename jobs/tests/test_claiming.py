@@ -11,7 +11,7 @@ from jobs.errors import AtCapacity, NothingToClaim, RolePaused
 from jobs.models import Job
 from jobs.selectors import get_job
 from jobs.services.blocking import block, unblock
-from jobs.services.claiming import claim, claim_next
+from jobs.services.claiming import CANDIDATES, claim, claim_next
 from jobs.services.closing import complete, fail, restart
 from jobs.services.returning import release
 from jobs.tests.board import PERSON, age, as_now, copies, new_agent, new_role, published
@@ -51,6 +51,14 @@ def test_several_roles_are_one_queue():
     }
     wanted = [numbers[key] for key in ((0, 40), (1, 30), (0, 20), (2, 20), (2, 10), (1, 10))]
     assert taken_in_order(agent, roles, 6) == wanted
+
+
+def test_a_role_with_many_jobs_does_not_hide_a_better_one_of_another():
+    full, other = new_role(), new_role()
+    agent = new_agent(full, other)
+    copies(published(agent, full, priority=20), 3 * CANDIDATES)
+    better = published(agent, other, priority=30).pk
+    assert taken_in_order(agent, [full, other], 1) == [better]
 
 
 @pytest.mark.parametrize("asked", [1, 2], ids=["of one role", "of two roles"])
@@ -140,6 +148,13 @@ def test_the_limit_of_one_role_leaves_the_others_open():
         for role, priority in ((limited, 40), (limited, 30), (free, 10))
     )
     assert taken_in_order(agent, [limited, free], 2) == [first, elsewhere]
+
+
+def test_what_is_held_of_other_roles_does_not_count_towards_a_limit():
+    limited, free = new_role(max_held_per_agent=1), new_role()
+    agent = new_agent(limited, free)
+    numbers = [published(agent, role).pk for role in (free, free, limited)]
+    assert taken_in_order(agent, [free], 2) + taken_in_order(agent, [limited], 1) == numbers
 
 
 def test_a_restart_needs_room_too():

@@ -175,6 +175,9 @@ class Records:
         with self.transaction() as run:
             for job_id in job_ids:
                 run(_INSERT_ARTIFACT, job_id)
+            if self.is_postgresql:
+                # Else the reference would be checked, and the row locked, at the commit that never comes.
+                run("SET CONSTRAINTS ALL IMMEDIATE")
             yield
 
     @contextlib.contextmanager

@@ -146,7 +146,7 @@ def routes(resolver=None, prefix="/"):
         methods = actions or [
             name for name in view.view_class.http_method_names if hasattr(view.view_class, name)
         ]
-        found += [f"{method.upper()} {path}" for method in methods if method != "options"]
+        found += [f"{method.upper()} {path}" for method in methods if method not in ("head", "options")]
     return found
 
 

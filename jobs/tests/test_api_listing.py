@@ -148,7 +148,7 @@ def test_a_cursor_of_another_order_is_refused(board: Board) -> None:
     assert cursor
     refused = board.qa.get(f"/jobs?cursor={cursor[1]}&order=priority_asc")
     assert refused.status_code == 422
-    assert "same order" in refused.json()["detail"][0]["msg"]
+    assert "of this order" in refused.json()["detail"][0]["msg"]
 
 
 def test_the_list_is_read_with_as_many_statements_for_many_as_for_few(

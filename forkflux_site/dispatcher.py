@@ -58,7 +58,9 @@ class Refusal(Exception):
             headers.append((b"retry-after", b"%d" % self.retry_after))
         if close:
             headers.append((b"connection", b"close"))
-        return Answer(self.status, headers, json.dumps({"detail": self.detail}).encode())
+        return Answer(
+            self.status, headers, json.dumps({"detail": self.detail}, separators=(",", ":")).encode()
+        )
 
 
 class Dispatcher:

@@ -36,8 +36,9 @@ class WatchedConnection(ASGIProtocol):  # type: ignore[misc]  # gunicorn has no 
         self, status: int, message: str, extra_headers: tuple[tuple[str, str], ...] = ()
     ) -> None:
         # What gunicorn refuses before the application sees it (a head that is too long, bad framing) has
-        # the API's error shape too.
-        body = json.dumps({"detail": f"{message}."}).encode()
+        # the API's error shape too. Its messages are often no more than the part that it did not like.
+        detail = f"The request is not valid HTTP ({message[:200]}): check its first line and its headers."
+        body = json.dumps({"detail": detail}, separators=(",", ":")).encode()
         head = [
             f"HTTP/1.1 {status} {HTTPStatus(status).phrase}",
             "Content-Type: application/json",

@@ -92,6 +92,8 @@ def test_my_roles_and_a_role_key_narrow_each_other(board: Board) -> None:
         ),
         ("label=", {"type": "string_too_short", "loc": ["query", "label", 0]}),
         ("label=%20", {"type": "string_blank"}),
+        ("label=%00", {"type": "string_nul", "loc": ["query", "label", 0], "input": None}),
+        ("target_role_key=a%00", {"type": "string_nul", "loc": ["query", "target_role_key"], "input": None}),
     ],
 )
 def test_a_wrong_query_is_refused_naming_place_and_bound(board: Board, query: str, entry) -> None:

@@ -44,6 +44,20 @@ def test_true_and_one_are_not_the_same_content(board: Board) -> None:
     assert b'"context_payload":{"a":true,"b":[1.0]}' in board.dev.get(f"/jobs/{job_id}").content
 
 
+@pytest.mark.timeout(20)
+def test_a_large_update_of_lines_that_repeat_is_told_without_comparing_them_all(board: Board) -> None:
+    # Telling these two apart line by line took minutes, in which the job stayed locked.
+    job_id = board.job(context_payload={"a": [number % 3_000 for number in range(120_000)]})
+    changed = {"context_payload": {"a": [(number * 7 + 1) % 3_000 for number in range(120_000)]}}
+    assert board.dev.patch(f"/jobs/{job_id}", changed).status_code == 200
+    [told] = [event for event in board.dev.get(f"/jobs/{job_id}/events").json() if event["sequence"] == 2]
+    change = told["payload_json"]["changes"]["context_payload"]
+    assert set(change) == {"old", "new", "difference"}
+    assert change["old"]["bytes"] > 100_000
+    assert 0 < len(change["difference"]) <= 80
+    assert {line[0] for line in change["difference"]} <= {"-", "+", " "}
+
+
 @pytest.mark.parametrize("body", [{}, {"context_payload": None}, {"constraints": None, "summary": "x"}])
 def test_a_patch_of_nothing_is_refused_in_the_references_words(board: Board, body) -> None:
     refused = board.dev.patch(f"/jobs/{board.job()}", body)

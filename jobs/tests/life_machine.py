@@ -32,6 +32,8 @@ from jobs.tests.model_table import ModelJob
 from roles.models import Role
 from roles.services import pause_role, resume_role
 
+# The step that takes the lease away instead of using a verb.
+RUN_OUT = 11
 WAY = ("claim", "block", "unblock", "resume", "fail", "restart", "release", "requeue", "complete")
 
 # Half of the calls are made by whoever may make them: what is refused at once leads nowhere.
@@ -45,7 +47,7 @@ fences = st.sampled_from([None, None, "current", "current", "older", "newer"])
 reasons = st.sampled_from([None, "because", "wegen der Prüfung ✓"])
 terms = st.sampled_from([None, LONG_TERM])
 label_sets = st.frozensets(st.sampled_from(["ui", "night"]), max_size=1)
-picks = st.integers(0, 11)
+picks = st.integers(0, RUN_OUT)
 # Most verbs fit the state that the job is in.
 fits = st.sampled_from([True, True, True, False])
 retries = st.sampled_from([0, 1, 3])
@@ -135,7 +137,9 @@ class Life(PlayedBoard):
         """Some steps along the life table, each by whoever may: without these few examples would leave the board."""
         for pick in way:
             verb = fitting(WAY, job, pick)
-            if verb == "claim":
+            if pick == RUN_OUT and job.lease_until is not None:
+                self.run_out(job)
+            elif verb == "claim":
                 self.claim(job, "whoever may", (None, "s1", "s2")[pick % 3], None)
             else:
                 self.use(
@@ -284,7 +288,7 @@ class Life(PlayedBoard):
     @rule(job=jobs, who=callers, session=sessions)
     def read(self, job: ModelJob, who: str, session: str | None) -> None:
         """An accepted call that names the job is a sign of life, if it is the holder's."""
-        caller = self.caller(who, job, session)
+        caller = self.caller(who, job, session, verb="heartbeat")
         self.both.play(
             lambda: sign_of_life(actor=self.actor(caller), job_id=get_job(self.id_of(job)).pk),
             lambda: self.model.sign_of_life(caller, job),
@@ -311,6 +315,12 @@ class Life(PlayedBoard):
         self.model.clock += seconds
         if swept:
             self.sweep()
+
+    def run_out(self, job: ModelJob) -> None:
+        """Time passes for this job only."""
+        age(Job.objects.filter(pk=self.id_of(job)), STEPS_OF_TIME[-1])
+        job.age(STEPS_OF_TIME[-1])
+        self.sweep()
 
     def sweep(self) -> None:
         wanted: list[list[int]] = []

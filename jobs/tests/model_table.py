@@ -115,6 +115,13 @@ class ModelJob:
     lost_by: dict[tuple[str, str], bool] = field(default_factory=dict)
     trail: list[Fact] = field(default_factory=list)
 
+    def age(self, seconds: int) -> None:
+        """All that happens to it at a time comes nearer by as much."""
+        self.heartbeat_at -= seconds
+        self.lease_until = None if self.lease_until is None else self.lease_until - seconds
+        self.not_before = None if self.not_before is None else self.not_before - seconds
+        self.expires_at = None if self.expires_at is None else self.expires_at - seconds
+
 
 def admit(job: ModelJob, verb: str, who: Who, generation: int | None = None) -> None:
     """Return when the caller may use the verb on the job now; raise `Refused` otherwise."""

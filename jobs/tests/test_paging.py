@@ -60,6 +60,7 @@ class Shelf:
             between()
             ids, cursor = self.page(order, cursor, limit)
             found += ids
+            assert len(found) < 100, "the pages do not end"
         return found
 
     def wanted(self, order: list[ListOrder]) -> list[int]:

@@ -10,7 +10,6 @@ import time
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
-
 _STATUS_LINE = re.compile(rb"HTTP/1\.[01] (\d{3}) ")
 
 

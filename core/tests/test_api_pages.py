@@ -86,6 +86,11 @@ def test_a_page_of_a_route_that_takes_post_says_so_and_programs_get_405(board: B
     assert board.qa.basic.call("DELETE", "/jobs/claim-next", **BROWSER).status_code == 405
 
 
+def test_health_is_204_for_browsers_too() -> None:
+    answer = NOBODY.get("/api/v1/health", **BROWSER)
+    assert (answer.status_code, answer.content) == (204, b"")
+
+
 def test_what_agents_write_is_shown_and_never_run(board: Board) -> None:
     script = "<script>alert(1)</script>"
     job_id = board.job(

@@ -11,13 +11,14 @@ from django.urls import get_resolver
 
 from core.inputs import Input
 from jobs.models import Job
-from testing.poison import HEAVY, VALUES, bodies, with_key, with_value
+from testing.poison import HEAVY, NEVER, VALUES, bodies, with_key, with_value
 from testing.wire import Board, Caller, agent, job_body
 
 pytestmark = pytest.mark.django_db
 
 SEED = 20261201
 QUICK = 260
+POISON_TYPES = {"string_nul", "string_unicode", "int_64_bit", "finite_number", "json_depth"}
 REFUSALS = {403, 404, 409, 413, 422}
 # What a good body of a route holds beyond its own example, so that there is something to spoil in every field.
 MORE: dict[str, dict[str, Any]] = {
@@ -103,6 +104,9 @@ class Bench:
         job_id = self.job(route.path) if "{job_id}" in route.path else None
         answer = self.worker.call(route.method, route.path.format(job_id=job_id), body, **headers)
         checked(name, answer)
+        if name.rpartition(": ")[2] in NEVER:
+            assert answer.status_code == 422, name
+            assert {entry["type"] for entry in answer.json()["detail"]} <= POISON_TYPES, name
         if answer.status_code < 300:
             self.jobs.pop(route.path, None)
             named = job_id or answer.json().get("job_id") or answer.json().get("id")

@@ -8,10 +8,10 @@ from collections.abc import Callable, Mapping
 from datetime import timedelta
 from typing import Any, TypeVar
 
-from core.clock import database_moment
+from django.db import connection
+
+from core.clock import as_datetime, database_moment
 from core.errors import DomainError
-from events.models import Event
-from jobs.models import Job
 from jobs.tests.model import Board
 from jobs.tests.model_table import SYSTEMS_WORDS, Fact, ModelJob, Refused
 
@@ -27,10 +27,14 @@ TOLD = {
 }
 
 
+Row = dict[str, Any]
+
+
 class Agreement:
     """A model, and the rows that must look like it: all jobs of some roles, in order of publication.
 
-    `agents` tells by which name the model knows the agent of an id.
+    `agents` tells by which name the model knows the agent of an id. Rows are read as the database has them:
+    every column, at every step.
     """
 
     def __init__(self, model: Board, role_ids: list[int], agents: Mapping[int, str]) -> None:
@@ -38,7 +42,7 @@ class Agreement:
         self.role_ids = role_ids
         self.agents = agents
         self.ids: list[int] = []
-        self.trails: dict[int, list[Event]] = {}
+        self.trails: dict[int, list[Row]] = {}
         self._last_event = 0
 
     def play(self, real: Callable[[], T], ideal: Callable[[], object]) -> T | None:
@@ -75,47 +79,54 @@ class Agreement:
             assert _seen(row, self.agents) == _wanted(job), f"job number {job.number}"
             trail = self.trails.get(row["id"], [])
             assert [self._fact(event) for event in trail] == job.trail, f"job number {job.number}"
-            assert (row["event_sequence"], row["event_hash"]) == (len(trail), trail[-1].hash)
+            assert (row["event_sequence"], row["event_hash"]) == (len(trail), trail[-1]["hash"])
             if job.lease_until is None:
                 assert row["lease_expires_at"] is None
             else:
                 left = timedelta(seconds=job.lease_until - self.model.clock)
-                assert abs(row["lease_expires_at"] - now - left) < TOLERANCE, f"job number {job.number}"
+                assert abs(as_datetime(row["lease_expires_at"]) - now - left) < TOLERANCE, (
+                    f"job number {job.number}"
+                )
 
-    def _rows(self) -> list[dict[str, Any]]:
-        return [
-            dict(row) for row in Job.objects.filter(target_role__in=self.role_ids).order_by("id").values()
-        ]
+    def _rows(self) -> list[Row]:
+        marks = ", ".join(["%s"] * len(self.role_ids))
+        return _read(f"SELECT * FROM jobs_job WHERE target_role_id IN ({marks}) ORDER BY id", self.role_ids)
 
-    def _new_events(self) -> list[Event]:
-        jobs = Job.objects.filter(target_role__in=self.role_ids).values("id")
-        return list(Event.objects.filter(pk__gt=self._last_event, job_id__in=jobs).order_by("id"))
+    def _new_events(self) -> list[Row]:
+        marks = ", ".join(["%s"] * len(self.role_ids))
+        return _read(
+            "SELECT e.* FROM events_event e JOIN jobs_job j ON j.id = e.job_id "
+            f"WHERE e.id > %s AND j.target_role_id IN ({marks}) ORDER BY e.id",
+            [self._last_event, *self.role_ids],
+        )
 
-    def _link(self, event: Event) -> None:
+    def _link(self, event: Row) -> None:
         """The event is chained to the one before it, and its text is what its hash is of."""
-        assert event.job_id is not None
-        trail = self.trails.setdefault(event.job_id, [])
-        assert event.previous_hash == (trail[-1].hash if trail else "")
-        assert event.hash == hashlib.sha256(event.canonical.encode()).hexdigest()
-        told = json.loads(event.canonical)
-        assert (told["sequence"], told["event_type"], told["job_id"], told["current_status"]) == (
-            event.sequence,
-            event.event_type,
-            event.job_id,
-            event.current_status,
-        )
+        trail = self.trails.setdefault(event["job_id"], [])
+        assert event["previous_hash"] == (trail[-1]["hash"] if trail else "")
+        assert event["hash"] == hashlib.sha256(event["canonical"].encode()).hexdigest()
+        told = json.loads(event["canonical"])
+        for name in ("sequence", "event_type", "job_id", "previous_status", "current_status"):
+            assert told[name] == event[name]
         trail.append(event)
-        self._last_event = event.pk
+        self._last_event = event["id"]
 
-    def _fact(self, event: Event) -> Fact:
-        name = self.agents.get(event.actor_agent_id or 0, event.actor_name)
+    def _fact(self, event: Row) -> Fact:
+        name = self.agents.get(event["actor_agent_id"], event["actor_name"])
         return Fact(
-            event.sequence,
-            event.event_type,
-            (event.actor_kind, name),
-            event.previous_status,
-            str(event.current_status),
+            event["sequence"],
+            event["event_type"],
+            (event["actor_kind"], name),
+            event["previous_status"],
+            event["current_status"],
         )
+
+
+def _read(sql: str, parameters: list[int]) -> list[Row]:
+    with connection.cursor() as cursor:
+        cursor.execute(sql, parameters)
+        names = [column[0] for column in cursor.description]
+        return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
 
 
 def _refusal(ideal: Callable[[], object]) -> Refused | None:
@@ -126,7 +137,7 @@ def _refusal(ideal: Callable[[], object]) -> Refused | None:
     return None
 
 
-def _seen(row: dict[str, Any], agents: Mapping[int, str]) -> dict[str, Any]:
+def _seen(row: Row, agents: Mapping[int, str]) -> Row:
     told = {
         status: row[reason] for status, (at, reason) in TOLD.items() if row[at] is not None or row[reason]
     }
@@ -138,17 +149,17 @@ def _seen(row: dict[str, Any], agents: Mapping[int, str]) -> dict[str, Any]:
         "expiries": row["lease_expiry_count"],
         "told": {status: _whose(reason) for status, reason in told.items()},
         "result_summary": row["result_summary"],
-        "on_hold": row["on_hold"],
+        "on_hold": bool(row["on_hold"]),
         "progress": (row["progress_percent"], row["progress_note"]),
         "version": row["version"],
-        "context": row["context_payload"]["text"],
-        "constraints": tuple(row["constraints"]),
+        "context": json.loads(row["context_payload"])["text"],
+        "constraints": tuple(json.loads(row["constraints"])),
         "session": row["lease_session"],
         "started": row["started_at"] is not None,
     }
 
 
-def _wanted(job: ModelJob) -> dict[str, Any]:
+def _wanted(job: ModelJob) -> Row:
     return {
         "status": job.status,
         "assignee": job.assignee,

@@ -36,9 +36,11 @@ from roles.services import pause_role, resume_role
 RUN_OUT = 11
 WAY = ("claim", "block", "unblock", "resume", "fail", "restart", "release", "requeue", "complete")
 
-# Half of the calls are made by whoever may make them: what is refused at once leads nowhere.
+# Many calls are made by whoever may make them: what is refused at once leads nowhere.
 callers = st.one_of(
-    st.just("whoever may"), st.sampled_from(["the holder", "the last holder", "the source", *HELD_ROLES, PAT])
+    st.just("whoever may"),
+    st.sampled_from(["the holder", "the last holder", "the source"]),
+    st.sampled_from([*HELD_ROLES, PAT]),
 )
 agents = st.sampled_from(list(HELD_ROLES))
 sessions = st.sampled_from(["the claim's", "the claim's", None, "s1", "s2"])
@@ -140,7 +142,7 @@ class Life(PlayedBoard):
             if pick == RUN_OUT and job.lease_until is not None:
                 self.run_out(job)
             elif verb == "claim":
-                self.claim(job, "whoever may", (None, "s1", "s2")[pick % 3], None)
+                self.claim(job, "whoever may", (None, "s1", "s2")[pick % 3], (None, LONG_TERM)[pick % 2])
             else:
                 self.use(
                     (verb,),
@@ -285,9 +287,10 @@ class Life(PlayedBoard):
 
     # --- time and the system ---
 
-    @rule(job=jobs, who=callers, session=sessions)
-    def read(self, job: ModelJob, who: str, session: str | None) -> None:
+    @rule(job=jobs, who=callers, session=sessions, after=st.sampled_from([0, *STEPS_OF_TIME]))
+    def read(self, job: ModelJob, who: str, session: str | None, after: int) -> None:
         """An accepted call that names the job is a sign of life, if it is the holder's."""
+        self.wait_with(job, after)
         caller = self.caller(who, job, session, verb="heartbeat")
         self.both.play(
             lambda: sign_of_life(actor=self.actor(caller), job_id=get_job(self.id_of(job)).pk),
@@ -317,10 +320,13 @@ class Life(PlayedBoard):
             self.sweep()
 
     def run_out(self, job: ModelJob) -> None:
-        """Time passes for this job only."""
-        age(Job.objects.filter(pk=self.id_of(job)), STEPS_OF_TIME[-1])
-        job.age(STEPS_OF_TIME[-1])
+        self.wait_with(job, STEPS_OF_TIME[-1])
         self.sweep()
+
+    def wait_with(self, job: ModelJob, seconds: int) -> None:
+        """Time passes for this job only."""
+        age(Job.objects.filter(pk=self.id_of(job)), seconds)
+        job.age(seconds)
 
     def sweep(self) -> None:
         wanted: list[list[int]] = []

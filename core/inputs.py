@@ -227,7 +227,8 @@ def _json_within(most: int) -> AfterValidator:
         if size > most:
             raise PydanticCustomError(
                 "json_too_large",
-                "JSON should have at most {max_bytes} bytes, not {actual_bytes}",
+                "JSON should have at most {max_bytes} bytes, not {actual_bytes}: put large data elsewhere "
+                "and refer to it",
                 {"max_bytes": most, "actual_bytes": size},
             )
         return value

@@ -25,7 +25,7 @@ class RoleNotHeld(Forbidden):
 
 
 class NotSource(Forbidden):
-    """Only {who} may {verb} job {job_id}, and you are neither."""
+    """Only {who} may {verb} job {job_id}: ask one of them, or leave it as it is."""
 
     code = "not_source"
 

@@ -217,7 +217,9 @@ class ListInput(Input):
     @model_validator(mode="after")
     def _one_way_of_paging(self) -> Self:
         if self.cursor is not None and self.offset is not None:
-            raise PydanticCustomError("value_error", "Value error, cursor and offset exclude each other")
+            raise PydanticCustomError(
+                "value_error", "Value error, cursor and offset exclude each other: send one of them"
+            )
         return self
 
 

@@ -263,7 +263,7 @@ class Server:
 
 
 def clean_environment() -> None:
-    """Remove what the developer's shell says to ForkFlux from the environment: tests say it themselves."""
+    """Make the environment the same for every run: what a shell says to ForkFlux and of its terminal goes."""
     ours = (
         "FORKFLUX_",
         "SECRET_KEY",
@@ -272,7 +272,10 @@ def clean_environment() -> None:
         "ALLOWED_HOSTS",
         "CSRF_TRUSTED_ORIGINS",
         "REDIS_URL",
+        "NO_COLOR",
+        "FORCE_COLOR",
     )
     for name in [name for name in os.environ if name.startswith(ours)]:
         if name != "FORKFLUX_SOAK":
             del os.environ[name]
+    os.environ["TERM"] = "xterm"  # a dumb one has no width to draw tables in

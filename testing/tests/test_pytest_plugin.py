@@ -16,7 +16,9 @@ SAMPLE = """
 import pytest
 
 def test_needs_nothing():
-    pass
+    import os
+    assert os.environ["TERM"] == "xterm"
+    assert "NO_COLOR" not in os.environ
 
 @pytest.mark.django_db
 def test_uses_the_database(request):
@@ -139,7 +141,13 @@ def test_a_given_server_that_does_not_answer_is_named(run):
 
 def test_the_developers_own_environment_has_no_say(run):
     output = run(
-        "-k", "test_needs_nothing", DATABASE_URL="nonsense", FORKFLUX_THREADS="nonsense", SECRET_KEY="x"
+        "-k",
+        "test_needs_nothing",
+        DATABASE_URL="nonsense",
+        FORKFLUX_THREADS="nonsense",
+        SECRET_KEY="x",
+        TERM="dumb",
+        NO_COLOR="1",
     )
     assert output.endswith("exit 0"), output
 

@@ -5,14 +5,22 @@ from __future__ import annotations
 import base64
 import functools
 import json
+import secrets
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
 from django.test import Client
 
-from agents.models import Agent
-from agents.services import DEFAULT_SCOPES, issue_token, register_agent
+from agents.models import Agent, AgentRole, AgentToken
+from agents.services import (
+    DEFAULT_SCOPES,
+    PREFIX_LENGTH,
+    TOKEN_BYTES,
+    issue_token,
+    register_agent,
+    token_hash,
+)
 from core.actors import operator
 from roles.models import Role
 from roles.services import create_role
@@ -141,11 +149,33 @@ class Board:
     """Two roles and three agents: `dev` publishes and holds `developer`, `qa` holds `qa`, `guest` holds none."""
 
     def __init__(self) -> None:
-        role("developer")
-        role("qa", label="QA")
-        self.dev = agent("Dev agent", "developer", tool_family="claude")
-        self.qa = agent("QA agent", "qa")
-        self.guest = agent("Guest")
+        # Rows, not services: hundreds of tests start with this, and the events of its making interest none.
+        developer, qa = Role.objects.bulk_create(
+            [Role(role_key="developer", role_label="Developer"), Role(role_key="qa", role_label="QA")]
+        )
+        agents = Agent.objects.bulk_create(
+            [
+                Agent(name="dev-agent", agent_label="Dev agent", tool_family="claude"),
+                Agent(name="qa-agent", agent_label="QA agent"),
+                Agent(name="guest", agent_label="Guest"),
+            ]
+        )
+        AgentRole.objects.bulk_create(
+            [AgentRole(agent=agents[0], role=developer), AgentRole(agent=agents[1], role=qa)]
+        )
+        tokens = [secrets.token_urlsafe(TOKEN_BYTES) for _ in agents]
+        AgentToken.objects.bulk_create(
+            AgentToken(
+                token_hash=token_hash(token),
+                prefix=token[:PREFIX_LENGTH],
+                agent=one,
+                scopes=list(DEFAULT_SCOPES),
+            )
+            for one, token in zip(agents, tokens, strict=True)
+        )
+        self.dev, self.qa, self.guest = (
+            _with_token(one, token) for one, token in zip(agents, tokens, strict=True)
+        )
 
     def job(self, **fields: Any) -> int:
         """The id of a new job that `dev` published."""

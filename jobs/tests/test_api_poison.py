@@ -17,7 +17,7 @@ from testing.wire import Board, Caller, agent, job_body
 pytestmark = pytest.mark.django_db
 
 SEED = 20261201
-QUICK = 260
+QUICK = 160
 POISON_TYPES = {"string_nul", "string_unicode", "int_64_bit", "finite_number", "json_depth"}
 REFUSALS = {403, 404, 409, 413, 422}
 # What a good body of a route holds beyond its own example, so that there is something to spoil in every field.
@@ -203,7 +203,7 @@ def _every(heavy: bool) -> list[tuple[Route, str, bytes]]:
 def test_a_sample_of_spoiled_fields_is_answered_and_what_is_accepted_lives_on(bench: Bench) -> None:
     chosen = random.Random(SEED).sample(_every(heavy=False), QUICK)
     codes = [bench.send(name, route, body) for route, name, body in chosen]
-    assert min(codes.count(422), sum(code < 300 for code in codes)) > 20
+    assert min(codes.count(422), sum(code < 300 for code in codes)) > 10
 
 
 @pytest.mark.slow
@@ -215,10 +215,12 @@ def test_every_field_takes_every_spoiled_value_without_harm(bench: Bench, rounds
     assert min(codes.count(422), sum(code < 300 for code in codes)) > 100
 
 
-def test_spoiled_bodies_are_refused_and_nothing_else(bench: Bench) -> None:
-    for route in routes():
+def test_spoiled_bodies_are_refused_and_nothing_else(bench: Bench, rounds: Callable[..., int]) -> None:
+    for number, route in enumerate(routes()):
         good = json.dumps(route.good).encode()
-        for name, body, headers in bodies(good):
+        every = list(bodies(good))
+        # In a quick run each route gets some of them, and all of them are used.
+        for name, body, headers in every[number % 3 :: rounds(3, 1)]:
             code = bench.send(f"{route.path}: {name}", route, body, **headers)
             harmless = name == "says gzip and is not" or (route.path not in NEED_A_BODY and not body.strip())
             assert (code < 300 or code == 404) if harmless else (code == 422), (route.path, name, code)
@@ -226,7 +228,7 @@ def test_spoiled_bodies_are_refused_and_nothing_else(bench: Bench) -> None:
 
 def test_bytes_at_random_are_never_a_fault_of_ours(bench: Bench, rounds: Callable[..., int]) -> None:
     dice = random.Random(SEED)
-    for number in range(rounds(150, 5_000)):
+    for number in range(rounds(100, 5_000)):
         route = dice.choice(routes())
         body = bytearray(json.dumps(route.good).encode())
         for _ in range(dice.randint(1, 4)):

@@ -6,6 +6,8 @@ export PYTHON
 BIN := .venv/bin
 RESULTS := .test-results
 PYTEST := $(BIN)/python -m pytest
+# Two processes, each with databases of its own; a free one takes over what waits at the other.
+TWICE := -n 2 --dist worksteal
 ONCE ?=
 
 help: ## show this list
@@ -26,15 +28,15 @@ check: ## lint, format, types, import rules, migrations, quick tests (under a mi
 	$(BIN)/lint-imports --cache-dir .import_linter_cache
 	$(BIN)/mypy
 	DATABASE_URL=sqlite://:memory: $(BIN)/python -W error manage.py makemigrations --check --dry-run
-	$(PYTEST) -q --db sqlite -m "not slow and not both_databases"
+	$(PYTEST) -q $(TWICE) --db sqlite -m "not slow and not both_databases"
 
 test: ## all tests, on SQLite and on a real PostgreSQL
 	@tools/bootstrap dev
 	@mkdir -p $(RESULTS)
 	@rm -f $(RESULTS)/sqlite.xml $(RESULTS)/postgresql.xml
 	@failed=0; \
-	$(PYTEST) -q --db sqlite --junit-xml $(RESULTS)/sqlite.xml || failed=1; \
-	$(PYTEST) -q --db postgresql --junit-xml $(RESULTS)/postgresql.xml || failed=1; \
+	$(PYTEST) -q $(TWICE) --db sqlite --junit-xml $(RESULTS)/sqlite.xml || failed=1; \
+	$(PYTEST) -q $(TWICE) --db postgresql --junit-xml $(RESULTS)/postgresql.xml || failed=1; \
 	exit $$failed
 
 soak: ## the same tests with the full number of rounds (long)

@@ -195,4 +195,5 @@ def test_of_two_verbs_in_a_deadlock_both_succeed():
 
     barrier = threading.Barrier(2)
     assert at_once([verb("one", "two"), verb("two", "one")]) == ["done", "done"]
-    assert len(tries) == 3
+    # The one that is told off tries again, and may meet the other one once more before that has its second row.
+    assert len(tries) >= 3

@@ -28,6 +28,20 @@ def without_secrets(text: str) -> str:
     return _QUERY.sub(r"\1?[removed]", text)
 
 
+# What our own log calls say beside their sentence. What other libraries attach (Django: the request) stays out.
+_SAID = ("verb", "attempt", "job_id", "error")
+# A stranger's doing, at a stranger's pace: one line tells it, a traceback each time would fill the disk.
+_STRANGERS = frozenset({"django.security.DisallowedHost"})
+
+
+def _without_strangers_traces(
+    _logger: Any, _method: str, event: structlog.typing.EventDict
+) -> structlog.typing.EventDict:
+    if event.get("logger") in _STRANGERS:
+        event.pop("exc_info", None)
+    return event
+
+
 def _remove_secrets(
     _logger: Any, _method: str, event: structlog.typing.EventDict
 ) -> structlog.typing.EventDict:
@@ -46,6 +60,8 @@ def logging_from_environment() -> dict[str, Any]:
         structlog.stdlib.add_log_level,
         structlog.stdlib.add_logger_name,
         structlog.stdlib.PositionalArgumentsFormatter(),
+        structlog.stdlib.ExtraAdder(allow=_SAID),
+        _without_strangers_traces,
         structlog.processors.TimeStamper(fmt="iso", utc=True),
         structlog.processors.format_exc_info,
         _remove_secrets,

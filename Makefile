@@ -35,7 +35,9 @@ test: ## all tests, on SQLite and on a real PostgreSQL
 	@mkdir -p $(RESULTS)
 	@rm -f $(RESULTS)/sqlite.xml $(RESULTS)/postgresql.xml
 	@failed=0; \
+	echo "== on SQLite"; \
 	$(PYTEST) -q $(TWICE) --db sqlite --junit-xml $(RESULTS)/sqlite.xml || failed=1; \
+	echo "== on PostgreSQL"; \
 	$(PYTEST) -q $(TWICE) --db postgresql --junit-xml $(RESULTS)/postgresql.xml || failed=1; \
 	exit $$failed
 

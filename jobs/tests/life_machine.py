@@ -54,6 +54,7 @@ picks = st.integers(0, RUN_OUT)
 fits = st.sampled_from([True, True, True, False])
 retries = st.sampled_from([0, 1, 3])
 dues = st.sampled_from([None, None, None, DUE_IN, -DUE_IN])
+ends = st.sampled_from([None, None, *EXPIRES_IN])
 ways = st.lists(picks, min_size=1, max_size=5)
 
 
@@ -65,17 +66,26 @@ class Life(PlayedBoard):
     @initialize(
         target=jobs,
         lives=st.lists(
-            st.tuples(st.sampled_from(list(ROLES)), st.sampled_from([10, 20]), retries, dues, ways),
+            st.tuples(st.sampled_from(list(ROLES)), st.sampled_from([10, 20]), retries, dues, ends, ways),
             min_size=2,
             max_size=4,
         ),
     )
-    def set_up(self, lives: list[tuple[str, int, int, int | None, list[int]]]) -> Any:
+    def set_up(self, lives: list[tuple[str, int, int, int | None, int | None, list[int]]]) -> Any:
         """Three roles, four agents, and a few jobs that have gone some way already."""
         self.prepare()
         sources = ("dan", "ada", PAT, "dan")
-        for (role, priority, max_retries, due_in, way), source in zip(lives, sources, strict=False):
-            self.enter(self.caller(source), role, priority=priority, max_retries=max_retries, due_in=due_in)
+        for (role, priority, max_retries, due_in, expires_in, way), source in zip(
+            lives, sources, strict=False
+        ):
+            self.enter(
+                self.caller(source),
+                role,
+                priority=priority,
+                max_retries=max_retries,
+                due_in=due_in,
+                expires_in=expires_in,
+            )
             self.go(self.model.jobs[-1], way)
         return multiple(*self.model.jobs)
 
@@ -90,7 +100,7 @@ class Life(PlayedBoard):
         labels=label_sets,
         on_hold=st.sampled_from([False, False, False, True]),
         due_in=dues,
-        expires_in=st.sampled_from([None, None, None, *EXPIRES_IN, -DUE_IN]),
+        expires_in=st.one_of(ends, st.just(-DUE_IN)),
     )
     def publish(self, who: str, role: str, **fields: Any) -> Any:
         before = len(self.model.jobs)

@@ -5,16 +5,14 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from datetime import timedelta
 
-from django.db import transaction
+from django.db import OperationalError, transaction
 
 from core.actors import Actor, HeldRole
 from core.clock import iso
-from core.errors import Unavailable
-from core.transactions import write_transaction
+from core.transactions import StartAnew, is_retryable, write_transaction
 from jobs import queue, transitions
 from jobs.authority import require, state_of
 from jobs.errors import NotDue, OnHold, Overdue, RoleNotHeld, RolePaused
@@ -27,8 +25,7 @@ from roles.selectors import require_known
 # With several roles the best few of each are looked at unlocked, then the best of them is locked; when
 # others hold them all, more are looked at.
 CANDIDATES = 8
-CANDIDATES_MOST = 2_048
-DEADLINE_SECONDS = 10.0
+LOOKS = (CANDIDATES, 32, 128, 512, 2_048)
 
 
 @write_transaction
@@ -69,32 +66,42 @@ def claim_next(
     """
     roles = _wanted_roles(actor, role_keys)
     lock_agent_when_limited(actor)
-    deadline = time.monotonic() + DEADLINE_SECONDS
-    look_at = CANDIDATES
-    while time.monotonic() < deadline:
-        job = queue.pick(actor, roles, labels, look_at=look_at)
+    while True:
+        job = _first_free(actor, roles, labels)
         if job is not None:
             _take(job, actor, lease_seconds)
             return job
-        if queue.ripen([role.id for role in roles]):
-            continue
-        # Nothing was free. Either nothing is there, or others hold locks on all of it: some of those
-        # will be claimed, some were only being touched. Waiting for one of them tells which.
-        ids = queue.candidates(actor, roles, labels, 1)
-        if not ids:
-            raise queue.nothing_to_claim(roles, labels)
-        _wait_for(ids[0])
-        look_at = min(look_at * 4, CANDIDATES_MOST)
-    raise Unavailable(retry_after_seconds=1)
+        if not queue.ripen([role.id for role in roles]):
+            break
+    # Nothing was free. Either nothing is there, or others hold locks on all of it: some of those will be
+    # claimed, some were only being touched. Waiting for one of them tells which.
+    ids = queue.candidates(actor, roles, labels, 1)
+    if not ids:
+        raise queue.nothing_to_claim(roles, labels)
+    # Not here: the looks above may have left locks on jobs that somebody else took a moment before, and
+    # waiting with those in hand would stop that agent's work, or end in a deadlock.
+    raise StartAnew(lambda: _wait_for(ids[0]))
+
+
+def _first_free(actor: Actor, roles: list[HeldRole], labels: Sequence[str]) -> Job | None:
+    """The first claimable job that nobody else has locked, locked."""
+    for look_at in LOOKS:
+        job = queue.pick(actor, roles, labels, look_at=look_at)
+        # Of one role the database itself looks on until it finds a free one.
+        if job is not None or len(roles) == 1 or not queue.candidates(actor, roles, labels, 1):
+            return job
+    return None
 
 
 def _wait_for(job_id: int) -> None:
-    """Return when whoever has this job locked is done with it."""
-    with transaction.atomic():
-        locked("j.id = %s", [job_id])
-        # Only the wait was wanted. Kept, the lock would stop the work of whoever claimed the job meanwhile
-        # for as long as this call waits for other ones, and two such calls could wait for each other.
-        transaction.set_rollback(True)
+    """Return when whoever has this job locked is done with it, or has not been for the lock time-out."""
+    try:
+        with transaction.atomic():
+            locked("j.id = %s", [job_id])
+            transaction.set_rollback(True)
+    except OperationalError as error:
+        if not is_retryable(error):
+            raise
 
 
 def _take(job: Job, actor: Actor, lease_seconds: int | None) -> None:

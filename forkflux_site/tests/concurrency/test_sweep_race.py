@@ -107,7 +107,9 @@ def test_sweeps_of_two_processes_at_once_take_each_job_back_once(board, rounds):
             reports = [sweeper.answer() for sweeper in (first, second)]
             assert [report["errors"] for report in reports] == [[], []]
             # What the one passed over because the other had it locked is not left behind by both.
-            assert sorted(reports[0]["expired"] + reports[1]["expired"]) == ids
+            # Jobs of the tests before this one may come due meanwhile, too.
+            taken_back = sorted(reports[0]["expired"] + reports[1]["expired"])
+            assert [job_id for job_id in taken_back if job_id in ids] == ids
             for job_id in ids:
                 assert board.records.story(job_id) == ["task_published", "task_claimed", "task_lease_expired"]
                 assert board.records.job(job_id)["lease_expiry_count"] == 1

@@ -6,6 +6,6 @@ from core.errors import NotFound
 
 
 class StreamUnknown(NotFound):
-    """There is no stream {stream}: streams are named like job:7, agent:3 and role:2."""
+    """There is no stream {stream}: use a name like job:7, agent:3 or role:2."""
 
     code = "stream_not_found"

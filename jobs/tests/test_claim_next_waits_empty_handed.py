@@ -9,11 +9,10 @@ from jobs import queue
 from jobs.services import claiming
 from jobs.services.claiming import claim_next
 from jobs.tests.board import new_agent, new_role, published
+from testing.committed import committed_database  # noqa: F401 - the fixture `db`
 
-pytestmark = pytest.mark.django_db(transaction=True)
 
-
-def test_the_wait_happens_outside_of_any_transaction_and_the_claim_begins_again(monkeypatch):
+def test_the_wait_happens_outside_of_any_transaction_and_the_claim_begins_again(db, monkeypatch):
     role = new_role()
     worker = new_agent(role)
     job = published(worker, role)
@@ -33,7 +32,7 @@ def test_the_wait_happens_outside_of_any_transaction_and_the_claim_begins_again(
     assert waited == [(job.pk, False)]
 
 
-def test_a_wait_that_does_not_end_is_answered_as_busy(monkeypatch):
+def test_a_wait_that_does_not_end_is_answered_as_busy(db, monkeypatch):
     monkeypatch.setattr("core.transactions.WAIT_SECONDS", -1)
 
     @write_transaction

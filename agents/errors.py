@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from core.errors import NotFound, Unauthenticated
+from core.errors import Conflict, NotFound, Unauthenticated
 
 
 class InvalidToken(Unauthenticated):
@@ -16,6 +16,36 @@ class AgentUnknown(NotFound):
     """There is no agent {name}: `forkflux agent list` shows those that exist."""
 
     code = "agent_not_found"
+
+
+class AgentInactive(Conflict):
+    """The agent {name} is deactivated: activate it first, or choose another."""
+
+    code = "agent_inactive"
+
+
+class AgentActive(Conflict):
+    """The agent {name} is active already: there is nothing to do."""
+
+    code = "agent_active"
+
+
+class RoleAlreadyAssigned(Conflict):
+    """The agent {name} holds the role {role} already: there is nothing to do."""
+
+    code = "role_already_assigned"
+
+
+class RoleNotAssigned(Conflict):
+    """The agent {name} does not hold the role {role}; it holds: {held}. There is nothing to take away."""
+
+    code = "role_not_assigned"
+
+
+class TokenInactive(Conflict):
+    """Token {token_id} of {name} is {state}: issue a new one instead of rotating it."""
+
+    code = "token_inactive"
 
 
 class TokenUnknown(NotFound):

@@ -6,8 +6,12 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
+from agents.scopes import Scope
 from core.inputs import Input, Moment, Name
 from core.limits import LIMITS
+
+# A day in which to hand the new token over.
+ROTATION_KEEPS_SECONDS = 86_400
 
 
 class AgentHeartbeatInput(Input):
@@ -33,9 +37,36 @@ class RegisterInput(Input):
     tool_family: Name | None = None
 
 
+class AgentEditInput(Input):
+    """What may be changed of an agent; what is left out stays. `roles` are all that it holds then."""
+
+    example: ClassVar[dict[str, object]] = {"agent_label": "Reviewer", "roles": ["qa", "docs"]}
+
+    agent_label: Name = "-"
+    tool_family: Name | None = None
+    roles: list[str] = []
+
+    def as_changes(self) -> dict[str, object]:
+        """Only what was given, for `edit_agent`."""
+        given = {name: getattr(self, name) for name in self.model_fields_set}
+        if "roles" in given:
+            given["role_keys"] = given.pop("roles")
+        return given
+
+
 class TokenInput(Input):
-    """One more token for an agent, until when it is valid."""
+    """One more token for an agent: what it opens, and until when. `act_for` and `register` only if named."""
 
     example: ClassVar[dict[str, object]] = {"expires_at": "2027-01-31T00:00:00Z"}
 
+    scopes: Annotated[list[Scope], Field(min_length=1)] | None = None
+    expires_at: Moment | None = None
+
+
+class RotateInput(Input):
+    """How long the old token stays valid beside the new one, at most 30 days, and until when the new one is."""
+
+    example: ClassVar[dict[str, object]] = {"keep_seconds": 3600}
+
+    keep_seconds: Annotated[int, Field(ge=0, le=30 * 86_400)] = ROTATION_KEEPS_SECONDS
     expires_at: Moment | None = None

@@ -7,6 +7,7 @@ from typing import Any
 
 from agents.models import Agent, AgentToken
 from agents.presence import presence
+from agents.selectors import token_state
 from core.actors import Actor
 from core.clock import iso
 
@@ -45,17 +46,9 @@ def token_item(token: AgentToken, *, now: datetime) -> dict[str, Any]:
         "name": token.agent.name,
         "prefix": token.prefix,
         "scopes": token.scopes,
-        "state": _token_state(token, now),
+        "state": token_state(token, now),
         "created_at": iso(token.created_at),
         "expires_at": iso(token.expires_at),
         "revoked_at": iso(token.revoked_at),
         "last_used_at": iso(token.last_used_at),
     }
-
-
-def _token_state(token: AgentToken, now: datetime) -> str:
-    if token.revoked_at is not None:
-        return "revoked"
-    if token.expires_at is not None and token.expires_at <= now:
-        return "expired"
-    return "active" if token.agent.is_active else "agent_inactive"

@@ -10,7 +10,7 @@ from typing import Any
 from django.db import connection
 from django.db.models import QuerySet
 
-from agents.errors import AgentUnknown
+from agents.errors import AgentInactive, AgentUnknown
 from agents.models import Agent, AgentRole, AgentToken
 from core.actors import Actor, ActorKind, HeldRole
 from core.clock import NOW_SQL, as_datetime
@@ -68,6 +68,24 @@ def identity_by_name(name: str) -> Identity | None:
     return _identity(_BY_NAME, name, None)
 
 
+def acting_agent(name: str) -> Actor:
+    """The agent of this name as an actor; AgentUnknown, AgentInactive."""
+    identity = identity_by_name(name)
+    if identity is None:
+        raise AgentUnknown(name=name)
+    if not identity.is_active:
+        raise AgentInactive(name=name)
+    return identity.actor
+
+
+def get_agent(agent_id: int) -> Agent:
+    """The agent with its roles; AgentUnknown."""
+    agent = agents_with_roles().filter(pk=agent_id).first()
+    if agent is None:
+        raise AgentUnknown(name=f"with the id {agent_id}")
+    return agent
+
+
 def agents_with_roles() -> QuerySet[Agent]:
     return Agent.objects.order_by("id").prefetch_related("roles")
 
@@ -81,6 +99,15 @@ def tokens_of(agent_name: str | None = None) -> QuerySet[AgentToken]:
     if agent is None:
         raise AgentUnknown(name=agent_name)
     return tokens.filter(agent=agent)
+
+
+def token_state(token: AgentToken, now: datetime) -> str:
+    """`active`, or why it opens nothing: `revoked`, `expired`, `agent_inactive`."""
+    if token.revoked_at is not None:
+        return "revoked"
+    if token.expires_at is not None and token.expires_at <= now:
+        return "expired"
+    return "active" if token.agent.is_active else "agent_inactive"
 
 
 def _identity(sql: str, parameter: str, session: str | None) -> Identity | None:

@@ -17,6 +17,7 @@ from jobs.errors import (
     LeaseLost,
     NotHolder,
     NotSource,
+    PersonsOnly,
     RoleNotHeld,
     WrongStatus,
 )
@@ -65,6 +66,12 @@ def require(job: Job, verb: Verb, actor: Actor, *, lease_generation: int | None 
     raise WrongStatus(verb=str(verb), advice=advice_from(job.state), **state_of(job))
 
 
+def require_person(actor: Actor, deed: str) -> None:
+    """PersonsOnly unless a person asks; `deed` completes "may …"."""
+    if not actor.is_person:
+        raise PersonsOnly(deed=deed)
+
+
 def _refuse_stale_holder(job: Job, actor: Actor, lease_generation: int | None) -> None:
     """A holder whose lease was lost must learn that, whatever became of the job since."""
     held_by_me = job.state in HELD and job.assignee_agent_id == actor.agent_id
@@ -100,6 +107,8 @@ def _refuse_stranger(job: Job, verb: Verb, actor: Actor, mine: frozenset[Who], m
         return
     if not actor.is_agent:
         return
+    if may == {Who.PERSON}:
+        raise PersonsOnly(deed=f"{verb} job {job.pk}")
     if verb is Verb.CLAIM:
         if Who.ROLE_HOLDER not in mine:
             raise RoleNotHeld(

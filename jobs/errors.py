@@ -72,6 +72,18 @@ class AtCapacity(Conflict):
     code = "at_capacity"
 
 
+class AgentAtCapacity(Conflict):
+    """{agent} already holds as many jobs of the role {role} as one agent may ({limit}): choose another agent, or raise the role's limit."""  # noqa: E501
+
+    code = "agent_at_capacity"
+
+
+class AgentLacksRole(Conflict):
+    """{agent} does not hold the role {role} of job {job_id}; it holds: {held}. Assign the role to it first, or choose another agent."""  # noqa: E501
+
+    code = "agent_lacks_role"
+
+
 class RolePaused(Conflict):
     """The role {role} is paused ({reason}), so nothing of it is handed out: claim work of another role, or wait."""
 
@@ -100,6 +112,30 @@ class ConstraintsFixed(Forbidden):
     """The holder may change the context of job {job_id}, never its constraints: ask its source agent or a person."""
 
     code = "constraints_fixed"
+
+
+class PersonsOnly(Forbidden):
+    """Only a person may {deed}: ask an operator."""
+
+    code = "persons_only"
+
+
+class NotFinished(Conflict):
+    """Job {job_id} is {current_status}: only a completed, failed or cancelled job can be deleted. Cancel it first."""
+
+    code = "not_finished"
+
+
+class HasChildren(Conflict):
+    """Job {job_id} is the parent of {children} other jobs, which would lose what they belong to: delete those first."""
+
+    code = "has_children"
+
+
+class RoleHasJobs(Conflict):
+    """The role {role} still has {jobs} unfinished jobs: say with `move_to` which role takes them, or end them first."""
+
+    code = "role_has_jobs"
 
 
 class VersionMismatch(Conflict):

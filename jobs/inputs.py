@@ -193,6 +193,47 @@ class UpdateInput(Input):
         return self
 
 
+class EditInput(Input):
+    """What a person may change of an open job; each value replaces the whole field, what is left out stays.
+
+    null clears `not_before` and `expires_at`; the other fields cannot be null.
+    """
+
+    example: ClassVar[dict[str, Any]] = {"priority": 30, "labels": ["release"]}
+
+    summary: Summary = ""
+    context_payload: ContextPayload = {}
+    constraints: Constraints = []
+    priority: Priority = Priority.NORMAL
+    target_role_key: str = ""
+    labels: Labels = []
+    not_before: Moment | None = None
+    expires_at: Moment | None = None
+    expected_version: Annotated[int, Field(ge=1)] | None = None
+
+    @model_validator(mode="after")
+    def _changes_something(self) -> Self:
+        if not self.model_fields_set - {"expected_version"}:
+            raise PydanticCustomError(
+                "value_error", "Value error, At least one field that can be changed must be provided"
+            )
+        return self
+
+    def as_changes(self) -> dict[str, Any]:
+        """Only what was given, for `update`."""
+        return {name: getattr(self, name) for name in self.model_fields_set}
+
+
+class ReassignInput(Input):
+    """To which agent a job goes, and why."""
+
+    example: ClassVar[dict[str, Any]] = {"agent_name": "reviewer", "reason": "It knows this module"}
+
+    agent_name: str
+    reason: Reason | None = None
+    lease_seconds: LeaseSeconds | None = None
+
+
 class ListOrder(StrEnum):
     CREATED_AT_ASC = "created_at_asc"
     CREATED_AT_DESC = "created_at_desc"

@@ -50,6 +50,7 @@ class Verb(StrEnum):
     RESUME = "resume"
     RESTART = "restart"
     REQUEUE = "requeue"
+    REASSIGN = "reassign"
     RELEASE = "release"
     EXPIRE = "expire"
     LAPSE = "lapse"
@@ -63,6 +64,8 @@ HELD = frozenset({Status.IN_PROGRESS, Status.BLOCKED, Status.UNBLOCKED})
 LEASED = frozenset({Status.IN_PROGRESS, Status.UNBLOCKED})
 OPEN = frozenset({Status.PENDING, Status.PUBLISHED})
 FINAL = frozenset({Status.COMPLETED, Status.CANCELLED})
+# Nobody works on it any more, though a failed one may still come back.
+FINISHED = FINAL | {Status.FAILED}
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +89,7 @@ ARROWS: tuple[Arrow, ...] = (
     Arrow(Verb.RESTART, frozenset({Status.FAILED}), Status.IN_PROGRESS, (Who.LAST_HOLDER,)),
     Arrow(Verb.REQUEUE, frozenset({Status.FAILED}), Status.PUBLISHED, (Who.SOURCE, Who.PERSON)),
     Arrow(Verb.REQUEUE, HELD, Status.PUBLISHED, (Who.PERSON,)),
+    Arrow(Verb.REASSIGN, HELD | {Status.PUBLISHED}, Status.IN_PROGRESS, (Who.PERSON,)),
     Arrow(Verb.RELEASE, HELD, Status.PUBLISHED, (Who.HOLDER,)),
     Arrow(Verb.EXPIRE, LEASED, Status.PUBLISHED, (Who.SYSTEM,)),
     Arrow(Verb.LAPSE, OPEN, Status.CANCELLED, (Who.SYSTEM,)),

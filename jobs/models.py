@@ -46,6 +46,7 @@ class Job(models.Model):
     parent_job = models.ForeignKey("self", null=True, on_delete=models.PROTECT, related_name="children")
 
     status = models.CharField(max_length=_STATUS_LENGTH)
+    status_changed_at = models.DateTimeField()
     on_hold = models.BooleanField(default=False)
     not_before = models.DateTimeField(null=True)
     # True from publication until `not_before` has passed and somebody looked: keeps such jobs out of the

@@ -15,7 +15,7 @@ from core.actors import Actor
 from core.clock import Moment, iso
 from core.fields import JSONTextField
 from core.rows import RowWriter
-from events.record import Head, Link, link, write
+from events.record import Head, Link, keep_head, link, write
 from jobs.errors import JobNotFound
 from jobs.lifecycle import HELD, LEASED, Status, Verb, arrow_from
 from jobs.locking import locked
@@ -83,7 +83,7 @@ def lease_columns(*, now: datetime, seconds: int, session: str | None) -> dict[s
 def publish(job: Job, *, moment: Moment, actor: Actor, payload: dict[str, Any]) -> None:
     """Insert a new job as published, with its first event. The caller has given it its id."""
     job.status = Status.PUBLISHED
-    job.published_at = moment.now
+    job.published_at = job.status_changed_at = moment.now
     event = _link(job, moment, actor, "task_published", payload, previous_status=None)
     write(event)
     names = {name: getattr(job, name) for name in _ROWS.names}
@@ -116,6 +116,7 @@ def move(
     now = job.db_now
     changes: dict[str, Any] = dict(_TOLD)
     changes["status"] = str(status)
+    changes["status_changed_at"] = now
     if status in _TIME_OF:
         changes[_TIME_OF[status]] = now
     if status in _REASON_OF:
@@ -149,6 +150,15 @@ def amend(
         raise AssertionError("a status moves along an arrow")
     told = {"timestamp": iso(job.db_now)} | (payload or {})
     _write(job, columns, actor=actor, event_type=event_type, payload=told)
+
+
+def delete(job: Job, *, actor: Actor) -> None:
+    """Delete the locked job with its labels and artifacts. Its trail ends with that, and keeps its head."""
+    payload = {"timestamp": iso(job.db_now), "summary": job.summary}
+    event = _link(job, moment_of(job), actor, "task_deleted", payload, previous_status=job.status)
+    write(event)
+    keep_head(job.stream, event.head)
+    job.delete()
 
 
 def _write(

@@ -3,7 +3,8 @@
 import pytest
 
 from agents.models import Agent, AgentToken
-from agents.services import DEFAULT_SCOPES, token_hash
+from agents.scopes import DEFAULT_SCOPES
+from agents.services import token_hash
 from events.models import Event
 from jobs.services.claiming import claim
 from jobs.tests.board import as_now, new_role, published

@@ -5,8 +5,9 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from agents.models import Agent, AgentToken
+from agents.scopes import DEFAULT_SCOPES
 from agents.selectors import identity_by_token_hash
-from agents.services import DEFAULT_SCOPES, token_hash
+from agents.services import token_hash
 from core.actors import Actor
 from jobs.tests.board import new_agent
 from testing.command_line import forkflux, refusal

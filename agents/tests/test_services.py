@@ -13,13 +13,7 @@ from django.db import connection
 from agents.errors import AgentUnknown, TokenUnknown
 from agents.models import Agent, AgentRole, AgentToken
 from agents.selectors import identity_by_name, identity_by_token_hash
-from agents.services import (
-    issue_token,
-    register_agent,
-    revoke_token,
-    token_hash,
-    write_presence,
-)
+from agents.services import issue_token, register_agent, revoke_token, token_hash, write_presence
 from core.clock import database_moment
 from core.errors import InvalidInput
 from core.limits import LIMITS

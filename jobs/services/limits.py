@@ -19,11 +19,17 @@ def lock_agent_when_limited(actor: Actor) -> None:
 
 def require_room(job: Job, actor: Actor) -> None:
     """AtCapacity when the agent already holds as many jobs of this job's role as one may."""
+    limit = reached_limit(job, actor)
+    if limit is not None:
+        raise AtCapacity(role=job.target_role.role_key, limit=limit, **state_of(job))
+
+
+def reached_limit(job: Job, agent: Actor) -> int | None:
+    """The limit of this job's role, when the agent already holds that many other jobs of it."""
     limit = job.target_role.max_held_per_agent
     if limit is None:
-        return
+        return None
     held = Job.objects.filter(
-        assignee_agent_id=actor.agent_id, target_role_id=job.target_role_id, status__in=sorted(HELD)
+        assignee_agent_id=agent.agent_id, target_role_id=job.target_role_id, status__in=sorted(HELD)
     ).count()
-    if held >= limit:
-        raise AtCapacity(role=job.target_role.role_key, limit=limit, **state_of(job))
+    return limit if held >= limit else None

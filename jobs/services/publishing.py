@@ -43,7 +43,7 @@ def publish(
         raise invalid("parent_job.invalid", ("parent_job_id",), "Parent job is invalid.", parent_job_id)
     if blocked_by:
         raise NotYetPossible(what="blocked_by", field="blocked_by")
-    role = active_role(target_role_key, loc=("target_role_key",))
+    role = active_role(target_role_key, loc=("target_role_key",), keep=True)
     if routing_rules:
         raise NotYetPossible(what="routing_rules", field="routing_rules")
     moment = database_moment()

@@ -32,6 +32,12 @@ def requeue(*, job_id: int, actor: Actor, reason: str | None = None) -> Job:
     """Put a failed job, or as a person any held one, back on the board. This is how a stuck job is freed."""
     job = transitions.lock(job_id)
     require(job, Verb.REQUEUE, actor)
+    put_back(job, actor=actor, reason=reason)
+    return job
+
+
+def put_back(job: Job, *, actor: Actor, reason: str | None) -> None:
+    """Move a locked job to the board, away from whoever holds it."""
     transitions.move(
         job,
         Verb.REQUEUE,
@@ -44,4 +50,3 @@ def requeue(*, job_id: int, actor: Actor, reason: str | None = None) -> Job:
         },
         lease_expiry_count=0,
     )
-    return job

@@ -7,22 +7,29 @@ import hashlib
 import itertools
 import json
 from collections.abc import Mapping
+from datetime import datetime
 from typing import Any
 
 from core.actors import Actor
+from core.clock import iso
+from core.errors import invalid
 from core.fields import compact_json
 from core.transactions import write_transaction
 from jobs import transitions
-from jobs.authority import require
+from jobs.authority import require, require_person
 from jobs.errors import ConstraintsFixed, VersionMismatch
 from jobs.lifecycle import HELD, Verb
 from jobs.models import Job
+from jobs.services.publishing import index_labels
+from roles.models import Role
+from roles.selectors import active_role
 
 # An event holds old and new value up to this size; above it hashes, sizes and a bounded difference.
 TOLD_WHOLE_BYTES = 16 * 1024
 DIFFERENCE_LINES = 80
 DIFFERENCE_LINE_LENGTH = 200
 COMPARED_LINES = 500
+OF_PERSONS = ("summary", "priority", "labels", "target_role_key", "not_before", "expires_at")
 
 
 @write_transaction
@@ -34,8 +41,19 @@ def update(
     constraints: list[str] | None = None,
     lease_generation: int | None = None,
     expected_version: int | None = None,
+    **of_persons: Any,
 ) -> Job:
-    """Replace the context or the constraints, whole. The holder may replace the context only."""
+    """Replace the context or the constraints, whole. The holder may replace the context only.
+
+    A person may also change OF_PERSONS of an open job, validated by `jobs.inputs.EditInput`; None clears
+    `not_before` and `expires_at`.
+    """
+    if unknown := set(of_persons) - set(OF_PERSONS):
+        raise TypeError(f"no such field: {', '.join(sorted(unknown))}")
+    if of_persons:
+        require_person(actor, f"change {', '.join(of_persons)} of job {job_id}")
+    key = of_persons.get("target_role_key")
+    role = None if key is None else active_role(key, loc=("target_role_key",), keep=True)
     job = transitions.lock(job_id)
     require(job, Verb.UPDATE, actor, lease_generation=lease_generation)
     if job.state in HELD and constraints is not None:
@@ -47,15 +65,12 @@ def update(
             expected_version=expected_version,
             current_status=str(job.status),
         )
-    wanted = {"context_payload": context_payload, "constraints": constraints}
-    # Compared as the text that is stored: to Python 1, 1.0 and true are equal, to the reader of JSON they are not.
-    changes = {
-        name: value
-        for name, value in wanted.items()
-        if value is not None and compact_json(value) != compact_json(getattr(job, name))
-    }
+    content = {"context_payload": context_payload, "constraints": constraints}
+    changes, told = _changed_content(job, {name: new for name, new in content.items() if new is not None})
+    if of_persons:
+        more, more_told = _changed_terms(job, of_persons, role)
+        changes, told = changes | more, told | more_told
     if changes:
-        told = {name: told_change(getattr(job, name), value) for name, value in changes.items()}
         transitions.amend(
             job,
             actor=actor,
@@ -64,7 +79,59 @@ def update(
             version=job.version + 1,
             **changes,
         )
+    if "labels" in changes:
+        job.label_rows.all().delete()
+        index_labels(job)
     return job
+
+
+def _changed_content(job: Job, wanted: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Which columns change, and how the event tells it."""
+    # Compared as the text that is stored: to Python 1, 1.0 and true are equal, to the reader of JSON they are not.
+    changes = {
+        name: value
+        for name, value in wanted.items()
+        if compact_json(value) != compact_json(getattr(job, name))
+    }
+    return changes, {name: told_change(getattr(job, name), value) for name, value in changes.items()}
+
+
+def _changed_terms(
+    job: Job, wanted: Mapping[str, Any], role: Role | None
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """As `_changed_content`, for what only a person may change."""
+    changes = {
+        name: value
+        for name, value in wanted.items()
+        if name != "target_role_key" and getattr(job, name) != value
+    }
+    told = {name: {"old": _plain(getattr(job, name)), "new": _plain(new)} for name, new in changes.items()}
+    if role is not None and role.pk != job.target_role_id:
+        changes["target_role_id"] = role.pk
+        told["target_role_key"] = {"old": job.target_role.role_key, "new": role.role_key}
+    if changes.keys() & {"not_before", "expires_at"}:
+        _require_sound_times(job, changes)
+    if "not_before" in changes:
+        changes["is_deferred"] = bool(changes["not_before"] and changes["not_before"] > job.db_now)
+    return changes, told
+
+
+def _require_sound_times(job: Job, changes: Mapping[str, Any]) -> None:
+    """The times that a job would have then, as at its publication."""
+    expires_at = changes.get("expires_at")
+    if expires_at is not None and expires_at <= job.db_now:
+        raise invalid(
+            "value_error", ("expires_at",), "Value error, expires_at must be in the future", str(expires_at)
+        )
+    begins, ends = (changes.get(name, getattr(job, name)) for name in ("not_before", "expires_at"))
+    if begins is not None and ends is not None and ends <= begins:
+        raise invalid(
+            "value_error", ("expires_at",), "Value error, expires_at must be later than not_before", str(ends)
+        )
+
+
+def _plain(value: Any) -> Any:
+    return iso(value) if isinstance(value, datetime) else value
 
 
 def told_change(old: Any, new: Any) -> dict[str, Any]:

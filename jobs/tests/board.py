@@ -13,8 +13,9 @@ from django.db import connection
 from django.db.models import F, QuerySet
 from django.test import Client
 
+from agents.scopes import DEFAULT_SCOPES
 from agents.selectors import identity_by_name
-from agents.services import DEFAULT_SCOPES, issue_token, register_agent
+from agents.services import issue_token, register_agent
 from core.actors import Actor, operator
 from jobs.models import Job
 from jobs.services.publishing import publish

@@ -8,8 +8,9 @@ from datetime import timedelta
 
 from agents.inputs import TokenInput
 from agents.payloads import token_item
+from agents.scopes import DEFAULT_SCOPES, SCOPES
 from agents.selectors import tokens_of
-from agents.services import DEFAULT_SCOPES, SCOPES, issue_token, revoke_token
+from agents.services import issue_token, revoke_token
 from core.cli import CommandWithActions, Options, naming, person_at_the_terminal, read, row_id
 from core.clock import database_moment, iso
 from core.printing import Table, shown_time

@@ -251,6 +251,8 @@ _FIRST_YEAR, _LAST_YEAR = 1970, 9000
 NonBlank = Annotated[str, Field(min_length=1), AfterValidator(not_blank)]
 Name = Annotated[str, Field(min_length=1, max_length=LIMITS.name_max), AfterValidator(not_blank)]
 Reason = Annotated[str, Field(max_length=LIMITS.reason_max)]
+# Where a person has to give one.
+NeededReason = Annotated[str, Field(min_length=1, max_length=LIMITS.reason_max), AfterValidator(not_blank)]
 Note = Annotated[str, Field(max_length=LIMITS.note_max)]
 Moment = Annotated[AwareDatetime, AfterValidator(_in_utc)]
 Id = Annotated[int, Field(ge=INT64_MIN, le=INT64_MAX)]

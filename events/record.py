@@ -132,6 +132,11 @@ def record(
     StreamHead.objects.filter(pk=stream).update(sequence=head.sequence, hash=head.hash, feed_tx=head.feed_tx)
 
 
+def keep_head(stream: str, head: Head) -> None:
+    """Keep the head of a stream whose noun is being deleted, and its own head columns with it."""
+    StreamHead.objects.create(stream=stream, sequence=head.sequence, hash=head.hash, feed_tx=head.feed_tx)
+
+
 def stream_name(noun: models.Model) -> str:
     """`role:2`, `agent:3`: the stream of a row."""
     return f"{noun._meta.model_name}:{noun.pk}"

@@ -130,19 +130,18 @@ class _Verification:
     def heads(self, streams: Sequence[str]) -> dict[str, _Head]:
         """The heads of these streams, wherever they are kept; a stream without one is left out."""
         ids: dict[str, list[int]] = {}
-        others = []
         for stream in streams:
             noun, number = _noun_of(stream)
             if noun in self._heads_of:
                 ids.setdefault(noun, []).append(number)
-            else:
-                others.append(stream)
         found = {
             f"{noun}:{row[0]}": _Head(*row[1:])
             for noun, numbers in ids.items()
             for row in self._heads_of[noun](numbers)
         }
-        for row in StreamHead.objects.filter(pk__in=others):
+        # Also of rows that were deleted in order: what was their head is kept there from then on.
+        left = [stream for stream in streams if stream not in found]
+        for row in StreamHead.objects.filter(pk__in=left):
             found[row.stream] = _Head(row.sequence, row.hash, row.feed_tx)
         return found
 

@@ -11,6 +11,12 @@ class RoleExists(Conflict):
     code = "role_exists"
 
 
+class RoleIsTarget(Conflict):
+    """The jobs of {role_key} cannot move to the role that is being deleted: name another one."""
+
+    code = "role_is_target"
+
+
 class RoleUnknown(NotFound):
     """There is no role {role_key}: `forkflux role list` shows those that exist."""
 

@@ -6,11 +6,16 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field
 
-from core.inputs import Input, Name
+from core.inputs import Input, Name, NeededReason
 from core.limits import LIMITS
 
 # The width of the column.
 _HELD_MOST = 2**31 - 1
+_YEAR_MINUTES = 366 * 24 * 60
+LeaseTerm = Annotated[int, Field(ge=LIMITS.lease_seconds_min, le=LIMITS.lease_seconds_max)]
+Expiries = Annotated[int, Field(ge=0, le=1_000)]
+Minutes = Annotated[int, Field(ge=1, le=_YEAR_MINUTES)]
+HeldMost = Annotated[int, Field(ge=1, le=_HELD_MOST)]
 
 
 class RoleInput(Input):
@@ -20,7 +25,36 @@ class RoleInput(Input):
 
     role_key: Name
     role_label: Name
-    lease_seconds: Annotated[int, Field(ge=LIMITS.lease_seconds_min, le=LIMITS.lease_seconds_max)] | None = (
-        None
-    )
-    max_held_per_agent: Annotated[int, Field(ge=1, le=_HELD_MOST)] | None = None
+    lease_seconds: LeaseTerm | None = None
+    max_lease_expiries: Expiries | None = None
+    stuck_after_minutes: Minutes | None = None
+    max_held_per_agent: HeldMost | None = None
+
+
+class RoleEditInput(Input):
+    """What may be changed of a role; what is left out stays. null lifts `max_held_per_agent`."""
+
+    example: ClassVar[dict[str, object]] = {
+        "role_key": "qa",
+        "role_label": "Quality",
+        "stuck_after_minutes": 30,
+    }
+
+    role_key: Name = "-"
+    role_label: Name = "-"
+    lease_seconds: LeaseTerm = 0
+    max_lease_expiries: Expiries = 0
+    stuck_after_minutes: Minutes = 1
+    max_held_per_agent: HeldMost | None = None
+
+    def as_changes(self) -> dict[str, object]:
+        """Only what was given, for `edit_role`."""
+        return {name: getattr(self, name) for name in self.model_fields_set}
+
+
+class PauseInput(Input):
+    """Why a role hands out nothing, for those who wait."""
+
+    example: ClassVar[dict[str, object]] = {"reason": "The test environment is being rebuilt"}
+
+    reason: NeededReason

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from django.db import connection
 from django.db.models import QuerySet
 
 from core.errors import invalid
@@ -14,9 +15,19 @@ def active_roles() -> QuerySet[Role]:
     return Role.objects.filter(is_deleted=False).order_by("role_key")
 
 
-def active_role(role_key: str, *, loc: tuple[str | int, ...]) -> Role:
-    """The active role of this key; InvalidInput at `loc`, which lists the active ones, when there is none."""
-    role = Role.objects.filter(role_key=role_key, is_deleted=False).first()
+def active_role(role_key: str, *, loc: tuple[str | int, ...], keep: bool = False) -> Role:
+    """The active role of this key; InvalidInput at `loc`, which lists the active ones, when there is none.
+
+    `keep` locks it against deletion until the transaction ends: what is about to reference it must not find
+    itself in a role that was deleted after the look.
+    """
+    found = Role.objects.filter(role_key=role_key, is_deleted=False)
+    if keep and connection.vendor == "postgresql":
+        # The lock that the foreign key takes anyway, only before the look; Django has no word for it.
+        sql, parameters = found.query.sql_with_params()
+        role = next(iter(Role.objects.raw(f"{sql} FOR KEY SHARE", parameters)), None)
+    else:
+        role = found.first()
     if role is None:
         raise _unknown(role_key, loc, listed=list(active_roles().values_list("role_key", flat=True)))
     return role

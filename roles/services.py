@@ -1,6 +1,8 @@
-"""Making roles."""
+"""Making, changing, pausing and deleting roles."""
 
 from __future__ import annotations
+
+from typing import Any
 
 from django.db import IntegrityError, transaction
 
@@ -11,22 +13,23 @@ from events.record import record, stream_name
 from roles.errors import RoleExists, RoleUnknown
 from roles.models import Role
 
+POLICY = frozenset(
+    {"lease_seconds", "max_lease_expiries", "stuck_after_minutes", "max_held_per_agent", "is_open"}
+)
+EDITABLE = POLICY | {"role_key", "role_label"}
+
 
 @write_transaction
-def create_role(
-    *,
-    actor: Actor,
-    role_key: str,
-    role_label: str,
-    lease_seconds: int | None = None,
-    max_held_per_agent: int | None = None,
-) -> Role:
-    """A new capability that work can be addressed to; RoleExists when an active one has the key."""
+def create_role(*, actor: Actor, role_key: str, role_label: str, **policy: Any) -> Role:
+    """A new capability that work can be addressed to; RoleExists when an active one has the key.
+
+    `policy` sets any of POLICY; None leaves the model's default.
+    """
+    if unknown := set(policy) - POLICY:
+        raise TypeError(f"no such field: {', '.join(sorted(unknown))}")
     moment = database_moment()
-    role = Role(role_key=role_key, role_label=role_label, created_at=moment.now)
-    if lease_seconds is not None:
-        role.lease_seconds = lease_seconds
-    role.max_held_per_agent = max_held_per_agent
+    given = {name: value for name, value in policy.items() if value is not None}
+    role = Role(role_key=role_key, role_label=role_label, created_at=moment.now, **given)
     try:
         with transaction.atomic():
             role.save(force_insert=True)
@@ -41,8 +44,9 @@ def create_role(
             "role_key": role_key,
             "role_label": role_label,
             "lease_seconds": role.lease_seconds,
-            "max_held_per_agent": max_held_per_agent,
-        },
+            "max_held_per_agent": role.max_held_per_agent,
+        }
+        | given,
     )
     return role
 
@@ -57,6 +61,59 @@ def pause_role(*, actor: Actor, role_key: str, reason: str) -> Role:
 def resume_role(*, actor: Actor, role_key: str, reason: str = "") -> Role:
     """Hand out the role's work again."""
     return _set_pause(actor, role_key, paused=False, reason=reason)
+
+
+@write_transaction
+def edit_role(*, actor: Actor, role_key: str, **changes: Any) -> Role:
+    """Change any of EDITABLE of an active role; RoleUnknown, RoleExists for a key that another one has."""
+    if unknown := set(changes) - EDITABLE:
+        raise TypeError(f"no such field: {', '.join(sorted(unknown))}")
+    role = locked_roles(role_key)[role_key]
+    told = {
+        name: {"old": getattr(role, name), "new": value}
+        for name, value in changes.items()
+        if getattr(role, name) != value
+    }
+    if not told:
+        return role
+    for name in told:
+        setattr(role, name, changes[name])
+    try:
+        with transaction.atomic():
+            role.save(update_fields=list(told))
+    except IntegrityError as error:
+        raise RoleExists(role_key=role.role_key) from error
+    record(
+        stream=stream_name(role),
+        moment=database_moment(),
+        actor=actor,
+        event_type="role_updated",
+        payload={"role_key": role_key, "changes": told},
+    )
+    return role
+
+
+def locked_roles(*role_keys: str) -> dict[str, Role]:
+    """These active roles by key, locked until the transaction ends, also against new references; RoleUnknown."""
+    found = Role.objects.select_for_update().filter(role_key__in=role_keys, is_deleted=False).order_by("pk")
+    roles = {role.role_key: role for role in found}
+    for key in role_keys:
+        if key not in roles:
+            raise RoleUnknown(role_key=key)
+    return roles
+
+
+def mark_deleted(role: Role, *, actor: Actor, moved_to: str | None, moved_jobs: int) -> None:
+    """The last step of `jobs.services.removing.delete_role`, which has emptied and locked the role."""
+    role.is_deleted = True
+    role.save(update_fields=["is_deleted"])
+    record(
+        stream=stream_name(role),
+        moment=database_moment(),
+        actor=actor,
+        event_type="role_deleted",
+        payload={"role_key": role.role_key, "moved_to": moved_to, "moved_jobs": moved_jobs},
+    )
 
 
 def _set_pause(actor: Actor, role_key: str, *, paused: bool, reason: str) -> Role:

@@ -13,14 +13,8 @@ from typing import Any
 from django.test import Client
 
 from agents.models import Agent, AgentRole, AgentToken
-from agents.services import (
-    DEFAULT_SCOPES,
-    PREFIX_LENGTH,
-    TOKEN_BYTES,
-    issue_token,
-    register_agent,
-    token_hash,
-)
+from agents.scopes import DEFAULT_SCOPES
+from agents.services import PREFIX_LENGTH, TOKEN_BYTES, issue_token, register_agent, token_hash
 from core.actors import operator
 from roles.models import Role
 from roles.services import create_role

@@ -7,7 +7,7 @@ import pytest
 from django.utils import timezone
 
 from agents.models import Agent, AgentToken
-from agents.services import DEFAULT_SCOPES
+from agents.scopes import DEFAULT_SCOPES
 from core.errors import Unauthenticated
 from jobs.models import Job
 from testing.wire import NOBODY, Board, another_token, basic_headers, bearer, job_body

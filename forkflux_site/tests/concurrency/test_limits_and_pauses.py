@@ -21,7 +21,8 @@ def test_eight_claims_of_one_agent_at_once_never_exceed_the_limit_of_the_role(bo
             assert wire.claim(job_id).status == 201
             assert wire.move(job_id, "failed", failure_reason="Windy").status == 200
         for _ in range(rounds(8, 200)):
-            if board.records.job(failed[0])["retry_count"] + board.records.job(failed[1])["retry_count"] > 30:
+            # A round restarts each of them at most once, so neither comes to its budget.
+            if max(board.records.job(job_id)["retry_count"] for job_id in failed) > 15:
                 failed = [_failed(source, wire, role) for _ in failed]
             for _ in range(3):
                 source.published(role, priority=40)

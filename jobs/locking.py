@@ -27,7 +27,7 @@ _RELATIONS = ("target_role", "source_agent", "assignee_agent")
 # PostgreSQL evaluates the clock again when the row changed while the statement waited for it.
 _SELECT = (
     f"SELECT {', '.join(reader.select for reader in _READERS)}, {{now}}, {{transaction_id}} "  # noqa: S608
-    f"FROM {Job._meta.db_table} j "
+    f"FROM {Job._meta.db_table} j{{index}} "
     f"LEFT JOIN {Role._meta.db_table} r ON r.id = j.target_role_id "
     f"LEFT JOIN {Agent._meta.db_table} s ON s.id = j.source_agent_id "
     f"LEFT JOIN {Agent._meta.db_table} h ON h.id = j.assignee_agent_id "
@@ -44,27 +44,38 @@ def locked(
     order: str = "j.id",
     most: int = 1,
     skip_locked: bool = False,
+    index: str | None = None,
 ) -> list[Job]:
     """The jobs `j` that match, locked until the transaction ends, with role, source and holder at hand.
 
     `where` and `order` are SQL of ours, never input; `{now}` in them is the database's clock. With
     `skip_locked`, what others have locked is passed over; else it is waited for and looked at again.
-    Each job carries `db_now` and `db_transaction` of the statement.
+    Each job carries `db_now` and `db_transaction` of the statement. `index`: see `indexed_by`.
     """
-    sql = _sql(connection.vendor, where, order, most, skip_locked)
+    sql = _sql(connection.vendor, where, order, most=most, skip_locked=skip_locked, index=index)
     with connection.cursor() as cursor:
         cursor.execute(sql, parameters)
         return [_read(row) for row in cursor.fetchall()]
 
 
+def indexed_by(index: str, vendor: str) -> str:
+    """Behind a table's alias: which index the statement walks.
+
+    PostgreSQL knows its data and needs no telling. SQLite knows nothing until somebody runs ANALYZE, and with
+    eight thousand published jobs it sorted them all for each claim: 3.3 ms in place of 0.2.
+    """
+    return f" INDEXED BY {index}" if vendor == "sqlite" else ""
+
+
 @functools.lru_cache(maxsize=256)
-def _sql(vendor: str, where: str, order: str, most: int, skip_locked: bool) -> str:
+def _sql(vendor: str, where: str, order: str, *, most: int, skip_locked: bool, index: str | None) -> str:
     return _SELECT.format(
         now=NOW_SQL[vendor],
         transaction_id=TRANSACTION_ID_SQL[vendor],
         where=where.replace("{now}", NOW_SQL[vendor]),
         order=order,
         most=int(most),
+        index=indexed_by(index, vendor) if index else "",
         lock=_LOCK[vendor] + (_SKIP[vendor] if skip_locked else ""),
     )
 

@@ -35,14 +35,17 @@ class Job(models.Model):
     artifact_count = models.PositiveIntegerField(default=0)
     version = models.PositiveIntegerField(default=1)  # of the content that `update` changes
 
-    target_role = models.ForeignKey(Role, on_delete=models.PROTECT, related_name="jobs")
+    # Without an index of its own: `job_list_by_role` begins with it.
+    target_role = models.ForeignKey(Role, on_delete=models.PROTECT, related_name="jobs", db_index=False)
     source_agent = models.ForeignKey(
         Agent, null=True, on_delete=models.PROTECT, related_name="published_jobs"
     )
     source_name = models.CharField(max_length=255)  # who published, also when it was a person
     assignee_agent = models.ForeignKey(Agent, null=True, on_delete=models.PROTECT, related_name="held_jobs")
     # Who held it last. Tells a worker that comes back late from one that never had the job.
-    last_holder = models.ForeignKey(Agent, null=True, on_delete=models.SET_NULL, related_name="+")
+    last_holder = models.ForeignKey(
+        Agent, null=True, on_delete=models.SET_NULL, related_name="+", db_index=False
+    )
     parent_job = models.ForeignKey("self", null=True, on_delete=models.PROTECT, related_name="children")
 
     status = models.CharField(max_length=_STATUS_LENGTH)

@@ -32,7 +32,8 @@ logger = logging.getLogger(__name__)
 
 RETRY_AFTER_SECONDS = 1
 _READ_ONLY_TRANSACTION = "25006"
-# The reference's words for what was refused, by the `type` that it sends.
+# The reference's words for what was refused, by the `type` that it sends. Other types need none: the refusal's
+# own sentence says it.
 _CONFLICT_BASES = {
     "handoff_job_claim.invalid": "Handoff job claim is invalid",
     "handoff_job_status.invalid": "Handoff job status transition is invalid",
@@ -133,8 +134,9 @@ def _conflict(exc: Conflict, view: Any, request: Request) -> dict[str, Any]:
             "ctx": ctx,
         }
     type_, loc, value = view.conflict_place()
-    base = _CONFLICT_BASES[type_]
-    return {"loc": loc, "msg": f"{base}: {exc.message}", "type": type_, "input": value, "ctx": ctx}
+    base = _CONFLICT_BASES.get(type_)
+    msg = f"{base}: {exc.message}" if base else exc.message
+    return {"loc": loc, "msg": msg, "type": type_, "input": value, "ctx": ctx}
 
 
 def _told(exc: DomainError) -> dict[str, Any]:

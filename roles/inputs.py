@@ -49,7 +49,10 @@ class RoleEditInput(Input):
 
     def as_changes(self) -> dict[str, object]:
         """Only what was given, for `edit_role`."""
-        return {name: getattr(self, name) for name in self.model_fields_set}
+        given = {name: getattr(self, name) for name in self.model_fields_set}
+        if "role_key" in given:
+            given["new_key"] = given.pop("role_key")
+        return given
 
 
 class PauseInput(Input):

@@ -16,7 +16,7 @@ from roles.models import Role
 POLICY = frozenset(
     {"lease_seconds", "max_lease_expiries", "stuck_after_minutes", "max_held_per_agent", "is_open"}
 )
-EDITABLE = POLICY | {"role_key", "role_label"}
+EDITABLE = POLICY | {"new_key", "role_label"}
 
 
 @write_transaction
@@ -69,6 +69,8 @@ def edit_role(*, actor: Actor, role_key: str, **changes: Any) -> Role:
     if unknown := set(changes) - EDITABLE:
         raise TypeError(f"no such field: {', '.join(sorted(unknown))}")
     role = locked_roles(role_key)[role_key]
+    if "new_key" in changes:
+        changes["role_key"] = changes.pop("new_key")
     told = {
         name: {"old": getattr(role, name), "new": value}
         for name, value in changes.items()

@@ -8,7 +8,7 @@ from events.models import Event
 from jobs.tests.board import PERSON, new_role
 from roles.errors import RoleExists, RoleUnknown
 from roles.models import Role
-from roles.services import create_role, pause_role, resume_role
+from roles.services import create_role, edit_role, pause_role, resume_role
 from testing.committed import committed_database  # noqa: F401 - the fixture `db`
 from testing.threads import at_once
 
@@ -72,3 +72,13 @@ def test_a_role_that_is_none_cannot_be_paused():
     for change in (pause_role, resume_role):
         with pytest.raises(RoleUnknown, match="no such role"):
             change(actor=PERSON, role_key="no such role", reason="")
+
+
+def test_an_edit_can_change_the_key_itself_and_is_told_with_both():
+    role = new_role()
+    edit_role(actor=PERSON, role_key=role.role_key, new_key=f"{role.role_key}-b", stuck_after_minutes=5)
+    assert Role.objects.get(pk=role.pk).role_key == f"{role.role_key}-b"
+    event = Event.objects.filter(stream=f"role:{role.pk}").latest("sequence")
+    assert event.payload["changes"]["role_key"] == {"old": role.role_key, "new": f"{role.role_key}-b"}
+    with pytest.raises(RoleExists, match=new_role().role_key):
+        edit_role(actor=PERSON, role_key=f"{role.role_key}-b", new_key=Role.objects.latest("pk").role_key)

@@ -78,6 +78,11 @@ class Actor:
 SYSTEM = Actor(kind=ActorKind.SYSTEM, name="system")
 
 
+def person(*, user_id: int, name: str) -> Actor:
+    """A Django user, as the doors at which people stand name them."""
+    return Actor(kind=ActorKind.PERSON, name=name, user_id=user_id)
+
+
 def operator(name: str) -> Actor:
     """The person at the terminal of the server: trusted like an operator, named as the shell names them."""
     return Actor(kind=ActorKind.PERSON, name=name)

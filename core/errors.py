@@ -81,6 +81,44 @@ class CrossOrigin(Forbidden):
     code = "cross_origin"
 
 
+class PeopleOnly(Forbidden):
+    """This route is for people, not for an agent's token: use it under /api/v1/mcp, or sign in as a member of staff."""
+
+    code = "people_only"
+
+
+class NotStaff(Forbidden):
+    """{name} is no member of staff here: ask an operator to make you one."""
+
+    code = "not_staff"
+
+
+class PermissionMissing(Forbidden):
+    """You lack the permission {permission}: ask an operator to put you into a group that has it."""
+
+    code = "permission_missing"
+
+
+class CsrfFailed(Forbidden):
+    """The CSRF token is missing or wrong: load the page again and repeat, or use HTTP Basic."""
+
+    code = "csrf_failed"
+
+
+class TooManyRefused(DomainError):
+    """Too many credentials were refused: try again in {retry_after_seconds} s."""
+
+    code = "too_many_refused"
+    http_status = 429
+
+
+class RateLimited(DomainError):
+    """This token made more requests than it may: go on in {retry_after_seconds} s."""
+
+    code = "rate_limited"
+    http_status = 429
+
+
 class NotFound(DomainError):
     """Not found."""
 

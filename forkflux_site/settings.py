@@ -1,5 +1,6 @@
 """Django's settings of a ForkFlux installation, all of them read from the environment."""
 
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,8 @@ FORKFLUX_BODY_SECONDS = env.seconds("FORKFLUX_BODY_SECONDS", 60, low=0.05, high=
 ALLOWED_HOSTS = env.items("ALLOWED_HOSTS", ("localhost", "127.0.0.1", "[::1]"))
 CSRF_TRUSTED_ORIGINS = env.items("CSRF_TRUSTED_ORIGINS")
 # Only a proxy that sets X-Forwarded-Proto itself, on every request, may be believed about it.
-if env.boolean("FORKFLUX_BEHIND_TLS_PROXY", default=False):
+FORKFLUX_BEHIND_TLS_PROXY = env.boolean("FORKFLUX_BEHIND_TLS_PROXY", default=False)
+if FORKFLUX_BEHIND_TLS_PROXY:
     SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
     SESSION_COOKIE_SECURE = True
     CSRF_COOKIE_SECURE = True
@@ -44,9 +46,36 @@ SECRET_KEY = secret_key(SQLITE_FILE, required=DATABASES["default"]["ENGINE"] != 
 # Accepted by `GET /mcp/agents/roles` only, for services that are no agent; None: never accepted.
 SHARED_API_KEY = env.secret("SHARED_API_KEY")
 
+# --- How often credentials may be wrong, and how often a token may call --------------------------
+FORKFLUX_REFUSALS_MAX = env.integer("FORKFLUX_REFUSALS_MAX", 50, low=1, high=100_000)
+FORKFLUX_REFUSALS_SECONDS = env.integer("FORKFLUX_REFUSALS_SECONDS", 300, low=1, high=86_400)
+FORKFLUX_LOGIN_FAILURES = env.integer("FORKFLUX_LOGIN_FAILURES", 10, low=1, high=1_000)
+FORKFLUX_LOGIN_COOLOFF_MINUTES = env.integer("FORKFLUX_LOGIN_COOLOFF_MINUTES", 15, low=1, high=10_080)
+# 0: no limit.
+FORKFLUX_TOKEN_REQUESTS_PER_MINUTE = env.integer(
+    "FORKFLUX_TOKEN_REQUESTS_PER_MINUTE", 0, low=0, high=1_000_000
+)
+AUTHENTICATION_BACKENDS = [
+    # The first is asked first and refuses whoever was wrong too often, before a password is hashed.
+    "axes.backends.AxesStandaloneBackend",
+    "django.contrib.auth.backends.ModelBackend",
+]
+AXES_FAILURE_LIMIT = FORKFLUX_LOGIN_FAILURES
+AXES_COOLOFF_TIME = timedelta(minutes=FORKFLUX_LOGIN_COOLOFF_MINUTES)
+# The two together: nobody can lock a person out from elsewhere by guessing under their name.
+AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
+AXES_CLIENT_IP_CALLABLE = "core.api.refusals.client_address"
+AXES_DISABLE_ACCESS_LOG = True
+AXES_ENABLE_ADMIN = False
+AXES_RESET_ON_SUCCESS = True
+AXES_HTTP_RESPONSE_CODE = 429
+AXES_LOCKOUT_TEMPLATE = "admin/locked_out.html"
+AXES_VERBOSE = False
+
 # --- Apps and the way of a request -----------------------------------------------------------------
 FORKFLUX_APPS = ["core", "events", "roles", "agents", "jobs", "artifacts", "forkflux_site"]
 INSTALLED_APPS = [
+    "django.contrib.admin",
     "django.contrib.auth",
     "django.contrib.contenttypes",
     "django.contrib.sessions",
@@ -56,6 +85,7 @@ INSTALLED_APPS = [
     "django_filters",
     "drf_spectacular",
     "drf_spectacular_sidecar",
+    "axes",
     *FORKFLUX_APPS,
 ]
 MIDDLEWARE = [
@@ -68,6 +98,7 @@ MIDDLEWARE = [
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "axes.middleware.AxesMiddleware",
 ]
 ROOT_URLCONF = "forkflux_site.urls"
 WSGI_APPLICATION = "forkflux_site.wsgi.application"
@@ -89,6 +120,8 @@ TEMPLATES = [
         },
     }
 ]
+
+LOGIN_URL = "admin:login"
 
 # --- Sessions, passwords, browser protections ------------------------------------------------------
 SESSION_COOKIE_SAMESITE = "Lax"

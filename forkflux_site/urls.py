@@ -1,5 +1,6 @@
 """Which address leads to which door."""
 
+from django.contrib import admin
 from django.urls import URLPattern, URLResolver, include, path
 
 urlpatterns: list[URLPattern | URLResolver] = [
@@ -7,6 +8,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("api/v1/mcp/", include("jobs.api.urls")),
     path("api/v1/mcp/", include("agents.api.urls")),
     path("api/v1/", include("core.api.urls")),
+    path("admin/", admin.site.urls),
 ]
 
 handler400 = "core.api.errors.bad_request"

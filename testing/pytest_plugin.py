@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
+import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -100,6 +101,13 @@ def _uses_own_database(item: pytest.Item) -> bool:
     owner = getattr(item, "cls", None)
     is_djangos = isinstance(owner, type) and issubclass(owner, SimpleTestCase)
     return bool(fixtures) or is_djangos or item.get_closest_marker("django_db") is not None
+
+
+@pytest.fixture(autouse=True)
+def _nobody_was_refused_yet() -> None:
+    """All tests of a process call from one address: what one has refused must not slow the next one down."""
+    if refusals := sys.modules.get("core.api.refusals"):
+        refusals.REFUSALS.forget()
 
 
 @pytest.fixture(scope="session")

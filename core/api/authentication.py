@@ -6,6 +6,7 @@ import base64
 import logging
 from datetime import timedelta
 from hmac import compare_digest
+from typing import Any
 
 from django.conf import settings
 from django.db import DatabaseError, InterfaceError
@@ -17,6 +18,7 @@ from agents.errors import InvalidToken
 from agents.selectors import Identity, identity_by_token_hash
 from agents.services import token_hash, write_presence
 from core.actors import Actor, ActorKind
+from core.api.refusals import refuse_credential
 from core.errors import Unavailable
 from core.limits import LIMITS
 
@@ -30,19 +32,14 @@ REALM = 'realm="ForkFlux"'
 class AgentAuthentication(BaseAuthentication):
     """Answers the acting agent. One statement; what is compared is the token's hash, never the token."""
 
-    def authenticate(self, request: Request) -> tuple[Actor, str] | None:
+    def authenticate(self, request: Request) -> tuple[Actor, Any] | None:
         scheme, _, value = request.META.get("HTTP_AUTHORIZATION", "").partition(" ")
-        scheme, value = scheme.lower(), value.strip()
-        if not value or scheme not in ("bearer", "basic"):
+        scheme = scheme.lower()
+        if not value.strip() or scheme not in ("bearer", "basic"):
             return None
-        name, secret = (None, value) if scheme == "bearer" else _basic(value)
-        identity = identity_by_token_hash(
-            token_hash(secret), session=request.META.get(SESSION_HEADER) or None
-        )
-        if identity is None or not identity.is_valid:
-            raise AuthenticationFailed(InvalidToken().message)
-        if name is not None and not compare_digest(name.encode(), identity.actor.name.encode()):
-            raise AuthenticationFailed(InvalidToken().message)
+        identity = agent_behind(request)
+        if identity is None:
+            refuse_credential(request)
         _note_presence(identity)
         return identity.actor, scheme
 
@@ -70,7 +67,21 @@ class AgentOrSharedKeyAuthentication(AgentAuthentication):
         return found
 
 
-def _basic(value: str) -> tuple[str, str]:
+def agent_behind(request: Request) -> Identity | None:
+    """The agent whose valid token the request carries, as bearer or as the password of HTTP Basic."""
+    scheme, _, value = request.META.get("HTTP_AUTHORIZATION", "").partition(" ")
+    value = value.strip()
+    name, secret = basic_credentials(value) if scheme.lower() == "basic" else (None, value)
+    identity = identity_by_token_hash(token_hash(secret), session=request.META.get(SESSION_HEADER) or None)
+    if identity is None or not identity.is_valid:
+        return None
+    if name is not None and not compare_digest(name.encode(), identity.actor.name.encode()):
+        return None
+    return identity
+
+
+def basic_credentials(value: str) -> tuple[str, str]:
+    """Name and secret of HTTP Basic; AuthenticationFailed for what is none."""
     try:
         name, colon, secret = base64.b64decode(value, validate=True).decode().partition(":")
     except ValueError as error:  # not ASCII, not base64, or not UTF-8 inside

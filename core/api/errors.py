@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 from typing import Any
 
 from django.conf import settings
@@ -50,18 +51,8 @@ def exception_handler(exc: Exception, context: dict[str, Any]) -> Response | Non
     view, request = context["view"], context["request"]
     if isinstance(exc, DomainError):
         return _refusal(exc, view, request)
-    if isinstance(exc, exceptions.NotAuthenticated | exceptions.AuthenticationFailed):
-        detail = Unauthenticated().message if isinstance(exc, exceptions.NotAuthenticated) else exc.detail
-        header = getattr(exc, "auth_header", "Bearer")
-        return Response({"detail": detail}, status=401, headers={"WWW-Authenticate": header})
-    if isinstance(exc, exceptions.MethodNotAllowed):
-        return Response(
-            {"detail": "Method Not Allowed"}, status=405, headers={"Allow": ", ".join(view.allowed_methods)}
-        )
-    if isinstance(exc, exceptions.PermissionDenied):
-        return Response({"detail": exc.detail, "code": exc.get_codes()}, status=403)
     if isinstance(exc, exceptions.APIException):
-        return Response({"detail": exc.detail}, status=exc.status_code)
+        return _of_the_framework(exc, view)
     if isinstance(exc, Http404):
         return Response({"detail": "Not Found"}, status=404)
     if isinstance(exc, RequestDataTooBig | TooManyFieldsSent):
@@ -75,6 +66,24 @@ def exception_handler(exc: Exception, context: dict[str, Any]) -> Response | Non
     if isinstance(exc, DatabaseError):
         logger.error("database_error", extra={"error": type(exc.__cause__ or exc).__name__})
     return None
+
+
+def _of_the_framework(exc: exceptions.APIException, view: Any) -> Response:
+    """What DRF raises, and what authenticators and permissions raise in its terms."""
+    if isinstance(exc, exceptions.NotAuthenticated | exceptions.AuthenticationFailed):
+        detail = Unauthenticated().message if isinstance(exc, exceptions.NotAuthenticated) else exc.detail
+        header = getattr(exc, "auth_header", "Bearer")
+        return Response({"detail": detail}, status=401, headers={"WWW-Authenticate": header})
+    if isinstance(exc, exceptions.MethodNotAllowed):
+        return Response(
+            {"detail": "Method Not Allowed"}, status=405, headers={"Allow": ", ".join(view.allowed_methods)}
+        )
+    if isinstance(exc, exceptions.PermissionDenied):
+        return Response({"detail": exc.detail, "code": exc.get_codes()}, status=403)
+    if isinstance(exc, exceptions.Throttled):
+        headers = {"Retry-After": str(math.ceil(getattr(exc, "wait", None) or 1))}
+        return Response({"detail": exc.detail, "code": exc.get_codes()}, status=429, headers=headers)
+    return Response({"detail": exc.detail}, status=exc.status_code)
 
 
 def _is_away(exc: Exception) -> bool:

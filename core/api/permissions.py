@@ -18,7 +18,8 @@ _SAFE = ("GET", "HEAD", "OPTIONS")
 class DenyByDefault(BasePermission):
     """Refuses every route that does not say which scope it needs.
 
-    A view says so in `scopes` (action → scope) or, without actions, in `scope`; `open_to_all` needs none.
+    A view says so in `scopes` (action → scope, or several of which one is enough) or, without actions, in
+    `scope`; `open_to_all` needs none.
     """
 
     def has_permission(self, request: Request, view: Any) -> bool:
@@ -27,11 +28,14 @@ class DenyByDefault(BasePermission):
         actor = request.user
         if not isinstance(actor, Actor):
             return False
-        if request.auth == "basic" and not _same_origin(request):
+        if request.auth == "basic" and not same_origin(request):
             return self._refuse(CrossOrigin())
-        scope = _scope_of(view, request)
-        if scope is None or scope not in actor.scopes:
-            return self._refuse(ScopeMissing(scope=scope or "of an operator"))
+        if actor.is_person:
+            # Only pages about the API take both; what people do has routes of its own.
+            return hasattr(view, "scope")
+        scopes = _scopes_of(view)
+        if actor.scopes.isdisjoint(scopes):
+            return self._refuse(ScopeMissing(scope=" or ".join(scopes) or "of an operator"))
         return True
 
     def _refuse(self, error: CrossOrigin | ScopeMissing) -> bool:
@@ -39,18 +43,19 @@ class DenyByDefault(BasePermission):
         return False
 
 
-def _scope_of(view: Any, request: Request) -> str | None:
+def _scopes_of(view: Any) -> tuple[str, ...]:
+    """Those of which the caller needs one."""
     if hasattr(view, "scope"):
-        return str(view.scope)
+        return (str(view.scope),)
     action = getattr(view, "action", None)
     if action is None or action == "metadata":
         # No such method here, or a question about the route: answered after authentication (405, OPTIONS).
-        return "read"
-    scope = view.scopes.get(action)
-    return None if scope is None else str(scope)
+        return ("read",)
+    scopes = view.scopes.get(action, ())
+    return (scopes,) if isinstance(scopes, str) else tuple(scopes)
 
 
-def _same_origin(request: Request) -> bool:
+def same_origin(request: Request) -> bool:
     """A browser sends Basic credentials by itself, also from another site's form: those may not write."""
     if request.method in _SAFE:
         return True

@@ -21,6 +21,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from core.api.openapi import Answer
+from core.api.people import AgentOrPersonAuthentication
 from core.api.permissions import DenyByDefault
 from core.api.renderers import CompactJSONRenderer
 from core.errors import Unavailable
@@ -84,6 +85,7 @@ class DescribingView(APIView):
     """A page about the API, for whoever has a credential; its refusals have the API's one error shape."""
 
     scope: ClassVar[str] = "read"
+    authentication_classes = (AgentOrPersonAuthentication,)
     # The library's own default would show everything to everybody.
     permission_classes = (DenyByDefault,)
 

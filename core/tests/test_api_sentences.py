@@ -14,7 +14,8 @@ OF_THE_REFERENCE = {"JobNotFound", "NothingToClaim", "InvalidToken"}
 # Names for kinds of refusals; nothing is refused with their sentence.
 KINDS = {"InvalidInput", "Forbidden", "NotFound", "Conflict"}
 NEXT_STEP = re.compile(
-    r"\{advice\}|\b(ask|send|try|repeat|read|claim|use|choose|finish|stop|wait|publish|shows|look)\b",
+    r"\{advice\}|\b(ask|send|try|repeat|read|claim|use|choose|finish|stop|wait|publish|shows|look"
+    r"|assign|activate|issue|cancel|say|name|delete|load|go on|nothing to do)\b",
     re.IGNORECASE,
 )
 

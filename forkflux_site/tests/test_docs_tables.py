@@ -138,6 +138,9 @@ def routes(resolver=None, prefix="/"):
     found = []
     for pattern in (resolver or get_resolver()).url_patterns:
         path = prefix + re.sub(r"<(?:\w+:)?(\w+)>", r"{\1}", str(pattern.pattern))
+        if path.startswith("/admin/"):
+            # Pages, which docs/operating.md is about.
+            continue
         if hasattr(pattern, "url_patterns"):
             found += routes(pattern, path)
             continue

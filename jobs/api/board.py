@@ -36,7 +36,7 @@ class BoardViewSet(JobViewSet):
         "create": "publish",
         "list": "read",
         "retrieve": "read",
-        "partial_update": "publish",
+        "partial_update": ("publish", "claim"),
         "events": "read",
         "artifacts": "read",
     }

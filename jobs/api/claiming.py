@@ -8,8 +8,8 @@ from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from core.api.base import Done
 from core.api.openapi import IDEMPOTENCY_KEY, JOB_WRITE_REFUSALS, SESSION
-from core.api.views import Done
 from jobs.api.answers import ClaimAnswer, NothingAnswer
 from jobs.api.base import JobViewSet
 from jobs.inputs import ClaimInput, ClaimNextInput

@@ -10,9 +10,11 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from core.api.openapi import IDEMPOTENCY_KEY, JOB_WRITE_REFUSALS, SESSION
+from core.errors import ScopeMissing
 from jobs.api.answers import HeartbeatAnswer, MovedAnswer
 from jobs.api.base import JobViewSet
 from jobs.inputs import HeartbeatInput, ReasonInput, StatusInput
+from jobs.lifecycle import Status
 from jobs.models import Job
 from jobs.payloads import lease
 from jobs.selectors import get_job
@@ -20,6 +22,9 @@ from jobs.services.changing import change_status
 from jobs.services.holding import hold, unhold
 from jobs.services.leasing import heartbeat
 from jobs.services.returning import release, requeue
+
+# What the source of a job may do to it without ever claiming.
+_OF_SOURCES = frozenset({Status.CANCELLED, Status.UNBLOCKED, Status.PUBLISHED})
 
 _MOVES = extend_schema(
     request=ReasonInput,
@@ -32,7 +37,7 @@ class WorkViewSet(JobViewSet):
     """What a holder does with its job, and what its source may do about it."""
 
     scopes = {
-        "change_status": "claim",
+        "change_status": ("claim", "publish"),
         "heartbeat": "claim",
         "release": "claim",
         "requeue": "publish",
@@ -57,6 +62,8 @@ class WorkViewSet(JobViewSet):
     def change_status(self, request: Request, job_id: str) -> Response:
         number = self.path_id(job_id)
         fields = self.body(StatusInput)
+        if fields.status not in _OF_SOURCES and "claim" not in self.actor.scopes:
+            raise ScopeMissing(scope="claim")
         ignored = StatusInput.ignored(self.parsed) + fields.unused_fields()
         return self.moved(
             lambda: change_status(job_id=number, actor=self.actor, **fields.as_arguments()), ignored=ignored

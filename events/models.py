@@ -56,6 +56,12 @@ class Event(models.Model):
         payload: dict[str, Any] = json.loads(self.canonical)["payload"]
         return payload
 
+    @property
+    def via(self) -> str | None:
+        """The person who acted in the name of the agent that the event names as its actor."""
+        via: str | None = json.loads(self.canonical)["actor"]["via"]
+        return via
+
 
 class StreamHead(models.Model):
     """The newest link of a stream whose noun has no head columns of its own (a job has)."""

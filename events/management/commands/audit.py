@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import dataclasses
-from typing import Any
-
 from django.core.management.base import CommandError
 
 from core.cli import CommandWithActions, Options
 from core.printing import printable
+from events.payloads import report_document
 from events.verify import VerifyReport, verify
 from jobs.selectors import stream_heads
 
@@ -30,23 +28,10 @@ class Command(CommandWithActions):
 
     def verify(self, options: Options) -> None:
         report = verify(heads_of={"job": stream_heads}, stream=options["stream"])
-        self.answer(options, _document(report), _in_words(report))
+        self.answer(options, report_document(report), _in_words(report))
         fault = report.first_fault
         if fault is not None:
             raise CommandError(printable(str(fault)))
-
-
-def _document(report: VerifyReport) -> dict[str, Any]:
-    faults = [dataclasses.asdict(fault) for fault in report.faults]
-    return {
-        "intact": report.is_intact,
-        "streams": report.streams,
-        "events": report.events,
-        "outlived_streams": report.outlived_streams,
-        "damaged_streams": report.damaged_streams,
-        "first_fault": faults[0] if faults else None,
-        "faults": faults,
-    }
 
 
 def _in_words(report: VerifyReport) -> str:

@@ -39,6 +39,26 @@ def agent_item(agent: Agent, *, holds: list[int], now: datetime) -> dict[str, An
     }
 
 
+def agent_row(agent: Agent, *, holds: list[int], now: datetime) -> dict[str, Any]:
+    """An agent as persons see it: the reference's fields in its order, then ours."""
+    roles = sorted(
+        (role for role in agent.roles.all() if not role.is_deleted), key=lambda role: role.role_key
+    )
+    return {
+        "id": agent.pk,
+        "agent_label": agent.agent_label,
+        "tool_family": agent.tool_family,
+        "created_at": iso(agent.created_at),
+        "roles": [role_item(role.role_key, role.role_label) for role in roles],
+        "name": agent.name,
+        "is_active": agent.is_active,
+        "presence": presence(agent.last_seen_at, now),
+        "status_line": agent.status_line,
+        "holds": holds,
+        "last_seen_at": iso(agent.last_seen_at),
+    }
+
+
 def token_item(token: AgentToken, *, now: datetime) -> dict[str, Any]:
     """A credential as it may be shown: never the token itself, which nobody has any more."""
     return {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -10,7 +11,7 @@ from typing import Any
 from django.db import connection
 from django.db.models import QuerySet
 
-from agents.errors import AgentInactive, AgentUnknown
+from agents.errors import AgentInactive, AgentUnknown, TokenUnknown
 from agents.models import Agent, AgentRole, AgentToken
 from core.actors import Actor, ActorKind, HeldRole
 from core.clock import NOW_SQL, as_datetime
@@ -86,8 +87,23 @@ def get_agent(agent_id: int) -> Agent:
     return agent
 
 
+def labels_of(agent_ids: Collection[int]) -> dict[int, str]:
+    """The agents' labels by id."""
+    if not agent_ids:
+        return {}
+    return dict(Agent.objects.filter(pk__in=agent_ids).values_list("pk", "agent_label"))
+
+
 def agents_with_roles() -> QuerySet[Agent]:
     return Agent.objects.order_by("id").prefetch_related("roles")
+
+
+def get_token(token_id: int) -> AgentToken:
+    """The token with its agent; TokenUnknown."""
+    token = AgentToken.objects.select_related("agent").filter(pk=token_id).first()
+    if token is None:
+        raise TokenUnknown(token_id=token_id)
+    return token
 
 
 def tokens_of(agent_name: str | None = None) -> QuerySet[AgentToken]:

@@ -22,3 +22,10 @@ def role_policy(role: Role) -> dict[str, Any]:
         "pause_reason": role.pause_reason or None,
         "created_at": iso(role.created_at),
     }
+
+
+def role_row(role: Role) -> dict[str, Any]:
+    """A role as persons see it: the reference's fields in its order, then what decides how its work is handed out."""
+    policy = role_policy(role)
+    first = {name: policy[name] for name in ("role_key", "role_label", "created_at")}
+    return {"id": role.pk} | first | policy

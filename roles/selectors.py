@@ -10,6 +10,10 @@ from django.db.models import QuerySet
 from core.errors import invalid
 from roles.models import Role
 
+# The reference's words.
+NOT_FOUND = "target_role.not_found"
+NOT_FOUND_SENTENCE = "One or more target roles were not found: Target role not found."
+
 
 def active_roles() -> QuerySet[Role]:
     return Role.objects.filter(is_deleted=False).order_by("role_key")
@@ -31,6 +35,24 @@ def active_role(role_key: str, *, loc: tuple[str | int, ...], keep: bool = False
     if role is None:
         raise _unknown(role_key, loc, listed=list(active_roles().values_list("role_key", flat=True)))
     return role
+
+
+def role_by_id(role_id: int, *, loc: tuple[str | int, ...]) -> Role:
+    """The active role of this id; InvalidInput at `loc`."""
+    role = active_roles().filter(pk=role_id).first()
+    if role is None:
+        raise invalid(NOT_FOUND, loc, NOT_FOUND_SENTENCE, role_id)
+    return role
+
+
+def active_roles_by_id(role_ids: Sequence[int], *, loc: tuple[str | int, ...]) -> list[Role]:
+    """The active roles of these ids, each once, in the order given; InvalidInput at `loc` if one is missing."""
+    found = active_roles().in_bulk(list(set(role_ids)))
+    roles = [found.get(role_id) for role_id in dict.fromkeys(role_ids)]
+    if None in roles:
+        listed = ", ".join(f"{role.pk} ({role.role_key})" for role in active_roles()) or "none"
+        raise invalid(NOT_FOUND, loc, f"{NOT_FOUND_SENTENCE} Available roles: {listed}.", list(role_ids))
+    return [role for role in roles if role is not None]
 
 
 def require_known(

@@ -8,7 +8,18 @@ from typing import Annotated, Any, ClassVar, Self
 from pydantic import AfterValidator, Field, StrictBool, model_validator
 from pydantic_core import PydanticCustomError
 
-from core.inputs import ContextPayload, Id, Input, Metadata, Moment, Note, Reason, Result, not_blank
+from core.inputs import (
+    ContextPayload,
+    Id,
+    Input,
+    Metadata,
+    Moment,
+    NeededReason,
+    Note,
+    Reason,
+    Result,
+    not_blank,
+)
 from core.limits import LIMITS
 from jobs.lifecycle import Priority, Status
 
@@ -30,6 +41,7 @@ Labels = Annotated[
 ]
 LeaseSeconds = Annotated[int, Field(ge=LIMITS.lease_seconds_min, le=LIMITS.lease_seconds_max)]
 Generation = Annotated[int, Field(ge=0)]
+StuckMinutes = Annotated[int, Field(ge=1, le=366 * 24 * 60)]
 
 
 class ArtifactInput(Input):
@@ -166,6 +178,24 @@ class ReasonInput(Input):
     lease_generation: Generation | None = None
 
 
+class PersonReasonInput(Input):
+    """Why a person cancels, requeues, holds or unholds a job."""
+
+    example: ClassVar[dict[str, Any]] = {"reason": "Its holder has been offline since yesterday"}
+
+    reason: Reason | None = None
+
+
+class UnblockInput(Input):
+    """The answer to what a blocked job waits for."""
+
+    example: ClassVar[dict[str, Any]] = {
+        "unblock_reason": "Use the staging database; the key is in the vault"
+    }
+
+    unblock_reason: Annotated[NeededReason, AfterValidator(str.strip)]
+
+
 class HeartbeatInput(Input):
     example: ClassVar[dict[str, Any]] = {"progress_percent": 40, "note": "Half of the fields checked"}
 
@@ -241,19 +271,12 @@ class ListOrder(StrEnum):
     PRIORITY_DESC = "priority_desc"
 
 
-class ListInput(Input):
-    """Which jobs to list, in which order, and which page."""
+class PageInput(Input):
+    """Which page of a list of jobs."""
 
     limit: Annotated[int, Field(ge=1, le=200)] = 50
     offset: Annotated[int, Field(ge=0, le=2**63 - 1)] | None = None
     cursor: str | None = None
-    count: bool = False
-    status: list[Status] = []
-    order: list[ListOrder] = [ListOrder.CREATED_AT_ASC]
-    target_role_key: str | None = None
-    my_roles_only: bool = True
-    # More than a job has cannot match, and each is a condition of its own.
-    label: Annotated[list[Label], Field(max_length=LIMITS.labels_max)] = []
 
     @model_validator(mode="after")
     def _one_way_of_paging(self) -> Self:
@@ -264,8 +287,52 @@ class ListInput(Input):
         return self
 
 
+class JobsInput(PageInput):
+    """Which jobs, in which order, and which page."""
+
+    status: list[Status] = []
+    order: list[ListOrder] = [ListOrder.CREATED_AT_ASC]
+    target_role_key: str | None = None
+    # More than a job has cannot match, and each is a condition of its own.
+    label: Annotated[list[Label], Field(max_length=LIMITS.labels_max)] = []
+
+
+class ListInput(JobsInput):
+    """As an agent lists jobs: of its own roles unless it says otherwise, and counted only if it asks."""
+
+    my_roles_only: bool = True
+    count: bool = False
+
+
+class PersonListInput(JobsInput):
+    """As a person lists jobs: also by their holder (its address), and those that are stuck, or are not."""
+
+    assignee: str | None = None
+    stuck: bool | None = None
+
+
+class StuckInput(PageInput):
+    """Which page of the stuck jobs; `stuck_minutes` stands in for what each role says."""
+
+    stuck_minutes: StuckMinutes | None = None
+
+
+class StatsInput(Input):
+    """Over how many hours to count, and after how many minutes a job is stuck (else as each role says)."""
+
+    window_hours: Annotated[int, Field(ge=1, le=10 * 366 * 24)] = 24
+    stuck_minutes: StuckMinutes | None = None
+
+
 class TrailInput(Input):
     """Which part of a trail: `after` is the sequence number of the last event seen."""
 
     limit: Annotated[int, Field(ge=1, le=500)] = 200
     after: Annotated[int, Field(ge=0, le=2**63 - 1)] = 0
+
+
+class NewestInput(Input):
+    """Which part of a trail, newest event first: `before` is the sequence number of the last event seen."""
+
+    limit: Annotated[int, Field(ge=1, le=500)] = 200
+    before: Annotated[int, Field(ge=1, le=2**63 - 1)] | None = None

@@ -18,13 +18,13 @@ from core.errors import invalid
 from events.models import Event
 from jobs.authority import lease_lost
 from jobs.errors import JobNotFound
-from jobs.inputs import ListInput, ListOrder, TrailInput
+from jobs.inputs import JobsInput, ListInput, ListOrder, NewestInput, PageInput, TrailInput
 from jobs.lifecycle import HELD
 from jobs.models import Job, JobLabel
 from roles.selectors import active_role
 
 # What a list item shows; above all not the payloads.
-_LISTED = (
+LISTED = (
     "id",
     "parent_job_id",
     "summary",
@@ -45,12 +45,15 @@ _LISTED = (
     "not_before",
     "lease_expires_at",
 )
+# Columns and whether each is descending; the last one is unique.
+SortKeys = list[tuple[str, bool]]
 _KEYS = {
     ListOrder.CREATED_AT_ASC: ("created_at", False),
     ListOrder.CREATED_AT_DESC: ("created_at", True),
     ListOrder.PRIORITY_ASC: ("priority", False),
     ListOrder.PRIORITY_DESC: ("priority", True),
 }
+_TIMES = ("created_at", "stuck_since")
 ATTEMPTS_MOST = 20
 HEADS_AT_A_TIME = 1_000
 _ATTEMPT_BEGINS = ("task_claimed", "task_restarted", "task_reassigned")
@@ -84,27 +87,40 @@ def get_job(job_id: int) -> Job:
     return job
 
 
+def summary_of(job_id: int | None) -> str | None:
+    """One line of a job, without loading its payload."""
+    if job_id is None:
+        return None
+    return Job.objects.filter(pk=job_id).values_list("summary", flat=True).first()
+
+
 def list_jobs(query: ListInput, actor: Actor) -> JobPage:
     """One page of the jobs that the caller asked for; `my_roles_only` and a role key narrow each other."""
-    jobs = _filtered(query, actor)
-    total = jobs.count() if query.count else None
-    keys = _sort_keys(query.order)
+    jobs = filtered(Job.objects.all(), query)
+    if query.my_roles_only:
+        jobs = jobs.filter(target_role_id__in=[role.id for role in actor.roles.values()])
+    return page_of(jobs, query, sort_keys(query.order), LISTED, count=query.count)
+
+
+def page_of(
+    jobs: QuerySet[Job], query: PageInput, keys: SortKeys, columns: Sequence[str], *, count: bool
+) -> JobPage:
+    """One page of these jobs in the order of the keys, with these columns; `count` adds how many there are."""
+    total = jobs.count() if count else None
     ordered = jobs.order_by(*(f"-{name}" if down else name for name, down in keys))
     if query.cursor is not None:
         ordered = ordered.filter(_after(keys, _read_cursor(query.cursor, keys)))
     start = query.offset or 0
-    rows = list(ordered.values(*_LISTED)[start : start + query.limit + 1])
+    rows = list(ordered.values(*columns)[start : start + query.limit + 1])
     more = len(rows) > query.limit
     rows = rows[: query.limit]
     return JobPage(rows, _cursor(keys, rows[-1]) if more else None, total)
 
 
-def _filtered(query: ListInput, actor: Actor) -> QuerySet[Job]:
-    jobs = Job.objects.all()
+def filtered(jobs: QuerySet[Job], query: JobsInput) -> QuerySet[Job]:
+    """Those of the jobs that the query asks for; InvalidInput for a role that does not exist."""
     if query.target_role_key and query.target_role_key.strip():
         jobs = jobs.filter(target_role=active_role(query.target_role_key, loc=("target_role_key",)))
-    if query.my_roles_only:
-        jobs = jobs.filter(target_role_id__in=[role.id for role in actor.roles.values()])
     if query.status:
         jobs = jobs.filter(status__in=[str(status) for status in query.status])
     for label in dict.fromkeys(query.label):
@@ -112,7 +128,7 @@ def _filtered(query: ListInput, actor: Actor) -> QuerySet[Job]:
     return jobs
 
 
-def _sort_keys(orders: Sequence[ListOrder]) -> list[tuple[str, bool]]:
+def sort_keys(orders: Sequence[ListOrder]) -> SortKeys:
     """Columns in the order given, each once, `id` ascending last so that no two rows are equal."""
     keys: dict[str, bool] = {}
     for order in orders:
@@ -121,7 +137,7 @@ def _sort_keys(orders: Sequence[ListOrder]) -> list[tuple[str, bool]]:
     return [*keys.items(), ("id", False)]
 
 
-def _after(keys: list[tuple[str, bool]], last: list[Any]) -> Q:
+def _after(keys: SortKeys, last: list[Any]) -> Q:
     """Rows behind the last one of the page before, however many were added in between."""
     behind, equal = Q(), Q()
     for (name, down), value in zip(keys, last, strict=True):
@@ -130,13 +146,13 @@ def _after(keys: list[tuple[str, bool]], last: list[Any]) -> Q:
     return behind
 
 
-def _cursor(keys: list[tuple[str, bool]], row: dict[str, Any]) -> str:
+def _cursor(keys: SortKeys, row: dict[str, Any]) -> str:
     values = [iso(row[name]) if isinstance(row[name], datetime) else row[name] for name, _ in keys]
     text = json.dumps([[f"-{name}" if down else name for name, down in keys], values], separators=(",", ":"))
     return base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
 
 
-def _read_cursor(cursor: str, keys: list[tuple[str, bool]]) -> list[Any]:
+def _read_cursor(cursor: str, keys: SortKeys) -> list[Any]:
     wanted = [f"-{name}" if down else name for name, down in keys]
     try:
         padded = cursor + "=" * (-len(cursor) % 4)
@@ -154,7 +170,7 @@ def _read_cursor(cursor: str, keys: list[tuple[str, bool]]) -> list[Any]:
 
 
 def _cursor_value(name: str, value: Any) -> Any:
-    if name == "created_at":
+    if name in _TIMES:
         moment = datetime.fromisoformat(value)
         if moment.tzinfo is None or not 1970 <= moment.year <= 9000:
             raise ValueError("a time without a zone, or out of range")
@@ -175,6 +191,17 @@ def trail_page(job_id: int, query: TrailInput) -> tuple[list[Event], str | None]
     more = len(events) > query.limit
     events = events[: query.limit]
     return events, str(events[-1].sequence) if more else None
+
+
+def newest_events(job_id: int, query: NewestInput) -> tuple[list[Event], int | None]:
+    """A page of the trail from its end, and before which event the next one goes on (None at the beginning)."""
+    events = trail(job_id).order_by("-sequence")
+    if query.before is not None:
+        events = events.filter(sequence__lt=query.before)
+    found = list(events[: query.limit + 1])
+    more = len(found) > query.limit
+    found = found[: query.limit]
+    return found, found[-1].sequence if more else None
 
 
 def held_jobs() -> dict[int, list[int]]:

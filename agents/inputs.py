@@ -7,7 +7,7 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import Field
 
 from agents.scopes import Scope
-from core.inputs import Input, Moment, Name
+from core.inputs import Id, Input, Moment, Name, NeededReason, Reason
 from core.limits import LIMITS
 
 # A day in which to hand the new token over.
@@ -37,6 +37,20 @@ class RegisterInput(Input):
     tool_family: Name | None = None
 
 
+class NewAgentInput(Input):
+    """A new agent, as a person makes it: what it is called, which tool it is, and its roles by their ids."""
+
+    example: ClassVar[dict[str, object]] = {
+        "agent_label": "Reviewer",
+        "tool_family": "codex",
+        "target_role_ids": [2],
+    }
+
+    agent_label: Name
+    tool_family: Name | None = None
+    target_role_ids: Annotated[list[Id], Field(min_length=1, max_length=1_000)]
+
+
 class AgentEditInput(Input):
     """What may be changed of an agent; what is left out stays. `roles` are all that it holds then."""
 
@@ -52,6 +66,28 @@ class AgentEditInput(Input):
         if "roles" in given:
             given["role_keys"] = given.pop("roles")
         return given
+
+
+class DeactivateInput(Input):
+    """Why an agent is kept out; what it holds goes back to the board with it."""
+
+    example: ClassVar[dict[str, object]] = {"reason": "The machine it ran on is gone"}
+
+    reason: NeededReason
+
+
+class ActivateInput(Input):
+    """Why an agent is let in again."""
+
+    example: ClassVar[dict[str, object]] = {"reason": "It has a new machine"}
+
+    reason: Reason = ""
+
+
+class RemoveAgentInput(Input):
+    """Why an agent is kept out."""
+
+    reason: Reason = "no reason given"
 
 
 class TokenInput(Input):

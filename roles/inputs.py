@@ -6,7 +6,7 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field
 
-from core.inputs import Input, Name, NeededReason
+from core.inputs import Input, Name, NeededReason, Reason
 from core.limits import LIMITS
 
 # The width of the column.
@@ -61,3 +61,17 @@ class PauseInput(Input):
     example: ClassVar[dict[str, object]] = {"reason": "The test environment is being rebuilt"}
 
     reason: NeededReason
+
+
+class ResumeInput(Input):
+    """Why a role hands out its work again."""
+
+    example: ClassVar[dict[str, object]] = {"reason": "The test environment is back"}
+
+    reason: Reason = ""
+
+
+class RemoveRoleInput(Input):
+    """Which role takes the unfinished jobs of one that is deleted, by its key."""
+
+    move_to: str | None = None

@@ -10,6 +10,7 @@ from rest_framework.authentication import BaseAuthentication, SessionAuthenticat
 from rest_framework.exceptions import AuthenticationFailed, PermissionDenied
 from rest_framework.permissions import BasePermission
 from rest_framework.request import Request
+from rest_framework.response import Response
 
 from core.actors import Actor, person
 from core.api.authentication import REALM, AgentAuthentication, agent_behind, basic_credentials
@@ -94,6 +95,10 @@ class PersonViewSet(BusViewSet):
     authentication_classes = (PersonAuthentication,)
     permission_classes = (StaffWithPermission,)
     permissions: ClassVar[dict[str, str]] = {}
+
+    def nothing(self, *, replayed: bool) -> Response:
+        """204: what was named is gone."""
+        return Response(status=204, headers={"Idempotency-Replayed": "true"} if replayed else None)
 
     def conflict_place(self) -> tuple[str | None, list[str], Any]:
         """Where a conflict points: by default at the id in the address."""

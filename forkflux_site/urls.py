@@ -7,6 +7,11 @@ urlpatterns: list[URLPattern | URLResolver] = [
     # Tried from the top: what is called most comes first.
     path("api/v1/mcp/", include("jobs.api.urls")),
     path("api/v1/mcp/", include("agents.api.urls")),
+    path("api/v1/ui/", include("jobs.api.people_urls")),
+    # Before the agents: `agents/roles` is not the agent of that id.
+    path("api/v1/ui/", include("roles.api.people_urls")),
+    path("api/v1/ui/", include("agents.api.people_urls")),
+    path("api/v1/ui/", include("events.api.people_urls")),
     path("api/v1/", include("core.api.urls")),
     path("admin/", admin.site.urls),
 ]

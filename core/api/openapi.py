@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
+from django.conf import settings
 from drf_spectacular.extensions import OpenApiAuthenticationExtension
 from drf_spectacular.utils import OpenApiParameter
 from pydantic import BaseModel, ConfigDict, Field
@@ -172,3 +173,18 @@ class SharedKeyScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untype
 
     def get_security_definition(self, auto_schema: Any) -> dict[str, Any]:
         return {"type": "http", "scheme": "bearer"}
+
+
+class PersonAuthenticationScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]
+    """A member of staff: name and password, or the session of a browser, whose writes need the CSRF token."""
+
+    target_class = "core.api.people.PersonAuthentication"
+    name = ["personNameAndPassword", "personSession"]
+
+    def get_security_requirement(self, auto_schema: Any) -> list[dict[str, list[Any]]]:
+        """One of the two is enough: a list of alternatives."""
+        return [{name: []} for name in self.name]
+
+    def get_security_definition(self, auto_schema: Any) -> list[dict[str, Any]]:
+        session = {"type": "apiKey", "in": "cookie", "name": settings.SESSION_COOKIE_NAME}
+        return [{"type": "http", "scheme": "basic"}, session]

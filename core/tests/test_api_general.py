@@ -1,8 +1,11 @@
 """What holds for every address: both forms of it, methods, unknown paths, hosts, forms of the answer, headers."""
 
+import re
+
 import pytest
 from django.urls import get_resolver
 
+from testing.people import operator
 from testing.wire import NOBODY, Board, job_body
 
 pytestmark = pytest.mark.django_db
@@ -25,6 +28,30 @@ ALLOWED = [
     *((f"/jobs/1/{verb}", "POST, OPTIONS") for verb in ("claim", "status", "heartbeat", "release")),
     *((f"/jobs/1/{verb}", "POST, OPTIONS") for verb in ("requeue", "hold", "unhold")),
 ]
+UI = "/api/v1/ui"
+READ = "GET, HEAD, OPTIONS"
+OF_PEOPLE = [
+    (f"{UI}/jobs", "GET, POST, HEAD, OPTIONS"),
+    (f"{UI}/jobs/counts", READ),
+    (f"{UI}/jobs/1", "GET, PATCH, DELETE, HEAD, OPTIONS"),
+    (f"{UI}/jobs/1/events", READ),
+    *((f"{UI}/jobs/1/{verb}", "POST, OPTIONS") for verb in ("unblock", "requeue", "reassign", "cancel")),
+    *((f"{UI}/jobs/1/{verb}", "POST, OPTIONS") for verb in ("hold", "unhold")),
+    (f"{UI}/stats", READ),
+    (f"{UI}/stuck", READ),
+    (f"{UI}/agents", "GET, POST, HEAD, OPTIONS"),
+    (f"{UI}/agents/1", "PATCH, DELETE, OPTIONS"),
+    (f"{UI}/agents/1/activate", "POST, OPTIONS"),
+    (f"{UI}/agents/1/deactivate", "POST, OPTIONS"),
+    (f"{UI}/agents/1/tokens", "GET, POST, HEAD, OPTIONS"),
+    (f"{UI}/tokens/1", "DELETE, OPTIONS"),
+    (f"{UI}/tokens/1/rotate", "POST, OPTIONS"),
+    (f"{UI}/agents/roles", "GET, POST, HEAD, OPTIONS"),
+    (f"{UI}/agents/roles/1", "PATCH, DELETE, OPTIONS"),
+    (f"{UI}/agents/roles/1/pause", "POST, OPTIONS"),
+    (f"{UI}/agents/roles/1/resume", "POST, OPTIONS"),
+    (f"{UI}/audit/verify", READ),
+]
 
 
 @pytest.fixture
@@ -33,29 +60,30 @@ def board() -> Board:
 
 
 def test_this_list_has_every_route() -> None:
-    listed = {path if path.startswith("/api") else f"/api/v1/mcp{path}" for path, _ in ALLOWED}
+    listed = {path if path.startswith("/api") else f"/api/v1/mcp{path}" for path, _ in ALLOWED + OF_PEOPLE}
     served = set()
     for group in get_resolver().url_patterns:
         for route in getattr(group, "url_patterns", []):
-            pattern = f"/{group.pattern}{route.pattern}".replace("<str:job_id>", "1")
+            pattern = re.sub(r"<str:\w+>", "1", f"/{group.pattern}{route.pattern}")
             served |= {pattern} if pattern.startswith("/api/v1/") else set()
     assert served == listed
 
 
-@pytest.mark.parametrize(("path", "allowed"), ALLOWED)
+@pytest.mark.parametrize(("path", "allowed"), ALLOWED + OF_PEOPLE)
 def test_a_method_that_a_route_does_not_have_is_405_with_those_that_it_has(
     board: Board, path: str, allowed: str
 ) -> None:
+    caller = operator() if path.startswith(UI) else board.dev
     for method in ("DELETE", "PUT", "TRACE", "BREW", "GET", "POST", "PATCH"):
         if method in allowed:
             continue
         for form in (path, f"{path}/"):
-            refused = board.dev.call(method, form, b"{")
+            refused = caller.call(method, form, b"{")
             assert (refused.status_code, refused.content) == (405, b'{"detail":"Method Not Allowed"}'), method
             assert refused.headers["Allow"] == allowed
 
 
-@pytest.mark.parametrize(("path", "allowed"), ALLOWED)
+@pytest.mark.parametrize(("path", "allowed"), ALLOWED + OF_PEOPLE)
 def test_the_method_is_not_told_to_strangers(path: str, allowed: str) -> None:
     if path in ("/api/v1/health", "/api/v1/ready"):
         return

@@ -5,6 +5,8 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any, ClassVar
 
+from drf_spectacular.utils import extend_schema_serializer
+
 from core.api.openapi import Answer
 from jobs.api.answers import (
     AT,
@@ -99,6 +101,8 @@ class PersonItem(Answer):
     stuck: StuckAnswer | None
 
 
+# An object, though the action is called `list`.
+@extend_schema_serializer(many=False)
 class PersonPage(Answer):
     """A page of jobs. `next_cursor` leads to the next one, and is null on the last."""
 

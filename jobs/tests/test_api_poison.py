@@ -2,6 +2,7 @@
 
 import json
 import random
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -67,16 +68,18 @@ class Route:
                     yield f"{self.path} {place} key: {name}", with_key(self.good, place, text)
 
 
-def routes() -> list[Route]:
-    """Every route of the URLconf that says which fields it takes."""
+def routes(door: str = "mcp") -> list[Route]:
+    """Every route for agents (or, `ui`, for people) of the URLconf that says which fields it takes."""
     found = []
     for group in get_resolver().url_patterns:
+        if str(group.pattern) != f"api/v1/{door}/":
+            continue
         for pattern in getattr(group, "url_patterns", []):
             view = pattern.callback
             for method, action in getattr(view, "actions", {}).items():
                 fields = getattr(view.cls, "inputs", {}).get(action)
                 if fields is not None:
-                    path = str(pattern.pattern).replace("<str:job_id>", "{job_id}")
+                    path = re.sub(r"<str:(\w+)>", r"{\1}", str(pattern.pattern))
                     found.append(Route(method.upper(), f"/{path}", fields))
     return found
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -69,14 +69,22 @@ def identity_by_name(name: str) -> Identity | None:
     return _identity(_BY_NAME, name, None)
 
 
-def acting_agent(name: str) -> Actor:
-    """The agent of this name as an actor; AgentUnknown, AgentInactive."""
+def acting_agent(name: str, *, via: str | None = None) -> Actor:
+    """The agent of this name as an actor, and who acts in its name; AgentUnknown, AgentInactive."""
     identity = identity_by_name(name)
     if identity is None:
         raise AgentUnknown(name=name)
     if not identity.is_active:
         raise AgentInactive(name=name)
-    return identity.actor
+    return replace(identity.actor, via=via)
+
+
+def agent_named(name: str) -> Agent:
+    """The agent of this name; AgentUnknown."""
+    agent = Agent.objects.filter(name=name).first()
+    if agent is None:
+        raise AgentUnknown(name=name)
+    return agent
 
 
 def get_agent(agent_id: int) -> Agent:

@@ -10,6 +10,7 @@ import getpass
 import json
 import os
 import re
+import sys
 from argparse import ArgumentTypeError, RawDescriptionHelpFormatter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -34,6 +35,7 @@ _NAME_LENGTH = 255
 # A body with a hundred wrong items is told by its first few.
 _MOST_REFUSALS = 5
 _VALUE_ERROR = "Value error, "
+WRONG_USAGE = 2
 
 
 class HelpFormatter(RawDescriptionHelpFormatter, DjangoHelpFormatter):
@@ -54,6 +56,7 @@ class ForkfluxCommand(BaseCommand):
     """A command that works on the installation's database and can answer as JSON."""
 
     example: ClassVar[str]
+    needs_database: ClassVar[bool] = True
     # They start the whole project's checks, which are the server's business and would precede the answer.
     requires_system_checks = ()
     # They work, but would fill every help page with what nobody looks up there.
@@ -79,7 +82,8 @@ class ForkfluxCommand(BaseCommand):
 
     def execute(self, *args: Any, **options: Any) -> str | None:
         _refuse_bytes(options)
-        require_database()
+        if self.needs_database:
+            require_database()
         return super().execute(*args, **options)
 
     def answer(self, options: Options, document: Any, text: str | Table) -> None:
@@ -93,6 +97,38 @@ class ForkfluxCommand(BaseCommand):
         else:
             printed = text.plain()
         self.stdout.write(_encodable(printed, self.stdout))
+
+    def reason(self, options: Options) -> str:
+        """The reason that was given; asked for on a terminal, and else wrong usage: nothing changes without one."""
+        given: str | None = options["reason"]
+        if given is None and sys.stdin.isatty():
+            given = self._ask("Reason: ")
+        if given is None or not given.strip():
+            why = "--reason is needed: say why, for whoever reads the trail."
+            raise CommandError(why, returncode=WRONG_USAGE)
+        return given.strip()
+
+    def _ask(self, question: str) -> str | None:
+        """What is typed at the terminal, asked again while it is blank; None when the terminal is closed."""
+        while True:
+            self.stderr.write(_encodable(question, self.stderr), lambda line: line, ending="")
+            self.stderr.flush()
+            line = sys.stdin.readline()
+            if not line:
+                return None
+            if line.strip():
+                return line
+
+    def confirm(self, options: Options, question: str) -> None:
+        """Go on when the person says yes, or said so with `--yes`; CommandError otherwise."""
+        if options["yes"]:
+            return
+        if not sys.stdin.isatty():
+            raise CommandError(f"{question} Repeat the command with --yes if so: nothing was changed.")
+        self.stderr.write(_encodable(f"{question} [y/N] ", self.stderr), lambda line: line, ending="")
+        self.stderr.flush()
+        if sys.stdin.readline().strip().lower() not in {"y", "yes"}:
+            raise CommandError("Nothing was changed.")
 
     def note(self, text: str) -> None:
         """Say something beside the answer, on standard error."""
@@ -135,6 +171,14 @@ def add_json_option(parser: CommandParser) -> None:
     parser.add_argument("--json", action="store_true", help="print one JSON document")
 
 
+def add_reason_option(parser: CommandParser, why: str) -> None:
+    parser.add_argument("--reason", metavar="TEXT", help=f"{why}; asked for if missing")
+
+
+def add_yes_option(parser: CommandParser) -> None:
+    parser.add_argument("--yes", action="store_true", help="do not ask before doing it")
+
+
 def example_text(example: str) -> str:
     """The end of a help page."""
     lines = "\n".join(f"  {line}" for line in example.splitlines())
@@ -160,15 +204,21 @@ def require_database() -> None:
 
     Asked of the file first: connecting would create it.
     """
-    file = str(connection.settings_dict["NAME"])
-    in_memory = connection.vendor == "sqlite" and (file == ":memory:" or file.startswith("file:"))
-    if connection.vendor == "sqlite" and not in_memory and not Path(file).exists():
+    file = sqlite_file()
+    if file is not None and not file.exists():
         raise CommandError(f"There is no database {file} yet; run: forkflux init")
     executor = MigrationExecutor(connection)
     missing = len(executor.migration_plan(executor.loader.graph.leaf_nodes()))
     if missing:
         what = "a migration" if missing == 1 else f"{missing} migrations"
         raise CommandError(f"The database lacks {what} of this version; run: forkflux init")
+
+
+def sqlite_file() -> Path | None:
+    """The file of the database, there or not; None for one in memory and on PostgreSQL."""
+    name = str(connection.settings_dict["NAME"])
+    is_file = connection.vendor == "sqlite" and name != ":memory:" and not name.startswith("file:")
+    return Path(name) if is_file else None
 
 
 def person_at_the_terminal() -> Actor:

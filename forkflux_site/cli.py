@@ -18,9 +18,12 @@ from django.db import DatabaseError, InterfaceError, connections
 from django.db.utils import OperationalError, ProgrammingError
 
 from core import __version__
+from core.cli import WRONG_USAGE
 from core.errors import DomainError
 
-FAILED, WRONG_USAGE, INTERRUPTED = 1, 2, 130
+FAILED, INTERRUPTED = 1, 130
+# Django's own that a newcomer needs.
+_OF_DJANGO = frozenset({"createsuperuser"})
 _HELP_OPTIONS = frozenset({"-h", "--help"})
 _HELP = _HELP_OPTIONS | {"help"}
 
@@ -142,7 +145,9 @@ def _names(*, with_django: bool) -> list[str]:
     from django.conf import settings
 
     return sorted(
-        name for name, app in get_commands().items() if with_django or app in settings.FORKFLUX_APPS
+        name
+        for name, app in get_commands().items()
+        if with_django or app in settings.FORKFLUX_APPS or name in _OF_DJANGO
     )
 
 

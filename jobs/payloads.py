@@ -235,7 +235,7 @@ def event_payload(event: Event) -> dict[str, Any]:
         "sequence": event.sequence,
         "event_type": event.event_type,
         "job_id": event.job_id,
-        "actor": {"kind": event.actor_kind, "name": event.actor_name},
+        "actor": {"kind": event.actor_kind, "name": event.actor_name, "via": event.via},
         "previous_status": event.previous_status,
         "current_status": event.current_status,
         "payload_json": event.payload,

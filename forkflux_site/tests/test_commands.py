@@ -17,13 +17,20 @@ from testing.leash import Leashed
 
 # Each command with its actions; a test holds this against what there is.
 ACTIONS = {
-    "role": ["add", "list"],
-    "agent": ["add", "list"],
-    "token": ["issue", "list", "revoke"],
-    "job": ["publish", "list", "show", "events"],
+    "role": ["add", "list", "edit", "pause", "resume", "delete"],
+    "agent": ["add", "list", "edit", "deactivate", "activate", "assign-role", "unassign-role"],
+    "token": ["issue", "list", "revoke", "rotate"],
+    "job": [
+        *("publish", "list", "show", "events", "edit", "claim", "complete", "fail", "block", "unblock"),
+        *("resume", "restart", "release", "requeue", "reassign", "cancel", "hold", "unhold", "delete"),
+    ],
     "audit": ["verify"],
+    "stats": [],
+    "stuck": [],
     "sweep": [],
 }
+# They work without a database.
+OF_THEMSELVES = {"init", "serve", "doctor", "completion"}
 # A call of each that would work, were there a database.
 CALLS = {
     "role add": ("role", "add", "qa"),
@@ -33,25 +40,56 @@ CALLS = {
     "token issue": ("token", "issue", "reviewer"),
     "token list": ("token", "list"),
     "token revoke": ("token", "revoke", "1"),
+    "token rotate": ("token", "rotate", "1"),
     "job publish": ("job", "publish", "--role", "qa", "--summary", "s"),
     "job list": ("job", "list"),
     "job show": ("job", "show", "1"),
     "job events": ("job", "events", "1"),
     "audit verify": ("audit", "verify"),
     "sweep": ("sweep",),
+    "stats": ("stats",),
+    "stuck": ("stuck",),
+    "role edit": ("role", "edit", "qa", "--label", "Q"),
+    "role pause": ("role", "pause", "qa", "--reason", "r"),
+    "role resume": ("role", "resume", "qa"),
+    "role delete": ("role", "delete", "qa", "--yes"),
+    "agent edit": ("agent", "edit", "reviewer", "--label", "R"),
+    "agent deactivate": ("agent", "deactivate", "reviewer", "--reason", "r", "--yes"),
+    "agent activate": ("agent", "activate", "reviewer"),
+    "agent assign-role": ("agent", "assign-role", "reviewer", "qa"),
+    "agent unassign-role": ("agent", "unassign-role", "reviewer", "qa"),
+    "job edit": ("job", "edit", "1", "--summary", "s"),
+    "job delete": ("job", "delete", "1", "--yes"),
+    "job reassign": ("job", "reassign", "1", "--to", "reviewer", "--reason", "r"),
+    **{
+        f"job {verb}": ("job", verb, "1", "--as", "reviewer", *(["--reason", "r"] if needs_reason else []))
+        for verb, needs_reason in (
+            *((verb, False) for verb in ("claim", "complete", "resume", "restart")),
+            *(
+                (verb, True)
+                for verb in ("fail", "block", "unblock", "release", "requeue", "cancel", "hold", "unhold")
+            ),
+        )
+    },
 }
-PAGES = [name.split() for name in CALLS] + [[name] for name, actions in ACTIONS.items() if actions]
+PAGES = [
+    *(name.split() for name in CALLS),
+    *([name] for name, actions in ACTIONS.items() if actions),
+    ["doctor"],
+    ["completion"],
+]
 
 
 def test_every_command_is_named_here():
     ours = {name for name, app in get_commands().items() if app in settings.FORKFLUX_APPS}
-    assert ours - {"init", "serve"} == set(ACTIONS)
+    assert ours - OF_THEMSELVES == set(ACTIONS)
     for name, actions in ACTIONS.items():
         command = load_command_class(get_commands()[name], name)
         parser = command.create_parser("forkflux", name)
         found = [list(action.choices or ()) for action in parser._actions if action.dest == "action"]
         assert found == ([actions] if actions else [])
-    assert {name.split()[0] for name in CALLS} == set(ACTIONS)
+    every = {f"{name} {action}".strip() for name, actions in ACTIONS.items() for action in actions or [""]}
+    assert set(CALLS) == every
 
 
 @pytest.mark.parametrize("page", PAGES, ids=" ".join)

@@ -35,7 +35,7 @@ EVENT = {
     "sequence": 2,
     "event_type": "task_claimed",
     "job_id": 7,
-    "actor": {"kind": "agent", "name": "qa-agent"},
+    "actor": {"kind": "agent", "name": "qa-agent", "via": None},
     "previous_status": "published",
     "current_status": "in_progress",
     "payload_json": {"lease_generation": 1},
@@ -235,10 +235,11 @@ class HeartbeatAnswer(WriteAnswer):
 
 
 class EventActorAnswer(Answer):
-    """Who did it."""
+    """Who did it; `via` is the person who did it in the agent's name."""
 
     kind: str
     name: str
+    via: str | None
 
 
 class EventAnswer(Answer):

@@ -35,12 +35,12 @@ def artifact(text: str) -> dict[str, Any]:
     return {"type": kind, "uri": uri, "checksum": None, "metadata_json": {}}
 
 
-def context(given: str) -> Any:
-    """The value of --context: JSON as it is, from a file, or from standard input; CommandError."""
+def context(given: str, *, option: str = "--context") -> Any:
+    """The value of an option: JSON as it is, from a file, or from standard input; CommandError."""
     try:
-        return parse_json(_raw_context(given))
+        return parse_json(_raw_context(given, option))
     except OSError as error:
-        raise CommandError(f"--context: the file {given[1:]} cannot be read: {error.strerror}.") from error
+        raise CommandError(f"{option}: the file {given[1:]} cannot be read: {error.strerror}.") from error
     except InvalidInput as refused:
         entry = refused.entries[0]
         why = (
@@ -48,10 +48,10 @@ def context(given: str) -> Any:
         )
         where = entry["loc"][1:]
         place = f" (at character {where[0]})" if entry["type"] == "json_invalid" and where else ""
-        raise CommandError(f"--context is not JSON that can be kept: {why}{place}.") from refused
+        raise CommandError(f"{option} is not JSON that can be kept: {why}{place}.") from refused
 
 
-def _raw_context(given: str) -> bytes:
+def _raw_context(given: str, option: str) -> bytes:
     if given == "-":
         raw = sys.stdin.buffer.read(LIMITS.body_max_bytes + 1)
     elif given.startswith("@"):
@@ -60,9 +60,7 @@ def _raw_context(given: str) -> bytes:
     else:
         raw = given.encode()
     if len(raw) > LIMITS.body_max_bytes:
-        raise CommandError(
-            f"--context has more than {LIMITS.body_max_bytes} bytes (FORKFLUX_BODY_MAX_BYTES)."
-        )
+        raise CommandError(f"{option} has more than {LIMITS.body_max_bytes} bytes (FORKFLUX_BODY_MAX_BYTES).")
     return raw
 
 

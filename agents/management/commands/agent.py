@@ -2,22 +2,45 @@
 
 from __future__ import annotations
 
-from agents.inputs import RegisterInput
+from typing import Any
+
+from django.core.management.base import CommandError, CommandParser
+
+from agents.inputs import AgentEditInput, RegisterInput
+from agents.models import Agent
 from agents.payloads import agent_item
-from agents.selectors import agents_with_roles
-from agents.services import register_agent
-from core.cli import CommandWithActions, Options, naming, person_at_the_terminal, read
+from agents.selectors import agent_named, agents_with_roles
+from agents.services import (
+    activate_agent,
+    assign_role,
+    edit_agent,
+    register_agent,
+    roles_of,
+    unassign_role,
+)
+from core.cli import (
+    WRONG_USAGE,
+    Action,
+    CommandWithActions,
+    Options,
+    add_reason_option,
+    add_yes_option,
+    naming,
+    person_at_the_terminal,
+    read,
+)
 from core.clock import database_moment
-from core.printing import Table, shown_time
+from core.printing import Table, printable, shown_time
 from jobs.selectors import held_jobs
+from jobs.services.removing import deactivate_agent
 
 _OPTIONS = {"agent_label": "LABEL", "roles": "--role", "tool_family": "--tool-family"}
 
 
 class Command(CommandWithActions):
-    """add, list."""
+    """add, list, edit, deactivate, activate, assign-role, unassign-role."""
 
-    help = "Add agents with their first token, and list them."
+    help = "Add agents with their first token, list, edit and deactivate them."
     example = "forkflux agent add Reviewer --role qa"
 
     def add_actions(self) -> None:
@@ -43,6 +66,37 @@ class Command(CommandWithActions):
             says="list the agents and what they hold",
             example="forkflux agent list --json",
         )
+        edit = self._of_an_agent(
+            "edit", self.edit, "change an agent", "forkflux agent edit reviewer --label Rita"
+        )
+        edit.add_argument("--label", metavar="LABEL", help="what it is called; its address stays")
+        edit.add_argument("--tool-family", metavar="F", help="which tool it is, such as codex or claude")
+        edit.add_argument(
+            "--role", action="append", dest="roles", metavar="KEY", help="all its roles, anew; repeatable"
+        )
+        deactivate = self._of_an_agent(
+            "deactivate",
+            self.deactivate,
+            "refuse an agent and put what it holds back on the board",
+            'forkflux agent deactivate reviewer --reason "Its laptop was stolen" --yes',
+        )
+        add_reason_option(deactivate, "why it is refused")
+        add_yes_option(deactivate)
+        activate = self._of_an_agent(
+            "activate", self.activate, "let an agent in again", "forkflux agent activate reviewer"
+        )
+        activate.add_argument("--reason", default="", metavar="TEXT", help="why now")
+        for name, run, says in (
+            ("assign-role", self.assign_role, "give an agent one more role"),
+            ("unassign-role", self.unassign_role, "take a role from an agent; its work of it goes on"),
+        ):
+            parser = self._of_an_agent(name, run, says, f"forkflux agent {name} reviewer qa")
+            parser.add_argument("role_key", metavar="ROLE_KEY", help="as `forkflux role list` shows it")
+
+    def _of_an_agent(self, name: str, run: Action, says: str, example: str) -> CommandParser:
+        parser = self.action(name, run, says=says, example=example)
+        parser.add_argument("agent_name", metavar="AGENT_NAME", help="as `forkflux agent list` shows it")
+        return parser
 
     def add(self, options: Options) -> None:
         with naming(_OPTIONS):
@@ -75,6 +129,68 @@ class Command(CommandWithActions):
             f"The agent {agent.name} was made; it {holds}.\nToken: {issued.secret}\n"
             "The token is not shown again: give it to the agent now.",
         )
+
+    def edit(self, options: Options) -> None:
+        names = {"agent_label": "label", "tool_family": "tool_family", "roles": "roles"}
+        given = {field: options[name] for field, name in names.items() if options[name] is not None}
+        if not given:
+            raise CommandError(
+                "Nothing to change was given; see: forkflux agent edit --help", returncode=WRONG_USAGE
+            )
+        with naming(_OPTIONS | {"agent_label": "--label"}):
+            changes = read(AgentEditInput, given).as_changes()
+            agent = edit_agent(actor=person_at_the_terminal(), agent_name=options["agent_name"], **changes)
+        self._tell(options, agent, "was changed")
+
+    def deactivate(self, options: Options) -> None:
+        reason = self.reason(options)
+        agent = agent_named(options["agent_name"])
+        held = held_jobs().get(agent.pk, [])
+        falls_back = (
+            f" The jobs that it holds go back to the board: {', '.join(map(str, held))}." if held else ""
+        )
+        self.confirm(options, f"Refuse every call of {agent.name} from now on?{falls_back}")
+        agent, returned = deactivate_agent(
+            actor=person_at_the_terminal(), agent_name=agent.name, reason=reason
+        )
+        told = f"; put back on the board: {', '.join(map(str, returned))}" if returned else ""
+        self._tell(options, agent, f"is deactivated{told}", returned_job_ids=returned)
+
+    def activate(self, options: Options) -> None:
+        agent = activate_agent(
+            actor=person_at_the_terminal(), agent_name=options["agent_name"], reason=options["reason"]
+        )
+        self._tell(options, agent, "is let in again")
+
+    def assign_role(self, options: Options) -> None:
+        with naming({"role_key": "ROLE_KEY"}):
+            agent = assign_role(
+                actor=person_at_the_terminal(),
+                agent_name=options["agent_name"],
+                role_key=options["role_key"],
+            )
+        self._tell(options, agent, f"holds the role {printable(options['role_key'])}")
+
+    def unassign_role(self, options: Options) -> None:
+        with naming({"role_key": "ROLE_KEY"}):
+            agent = unassign_role(
+                actor=person_at_the_terminal(),
+                agent_name=options["agent_name"],
+                role_key=options["role_key"],
+            )
+        self._tell(options, agent, f"no longer holds the role {printable(options['role_key'])}")
+
+    def _tell(self, options: Options, agent: Agent, done: str, **more: Any) -> None:
+        document = {
+            "agent_id": agent.pk,
+            "name": agent.name,
+            "agent_label": agent.agent_label,
+            "tool_family": agent.tool_family,
+            "roles": [role.role_key for role in roles_of(agent)],
+            "is_active": agent.is_active,
+            **more,
+        }
+        self.answer(options, document, f"The agent {agent.name} {done}.")
 
     def list(self, options: Options) -> None:
         now, holds = database_moment().now, held_jobs()

@@ -6,23 +6,26 @@ import argparse
 import re
 from datetime import timedelta
 
-from agents.inputs import TokenInput
+from django.core.management.base import CommandParser
+
+from agents.inputs import ROTATION_KEEPS_SECONDS, RotateInput, TokenInput
 from agents.payloads import token_item
 from agents.scopes import DEFAULT_SCOPES, SCOPES
 from agents.selectors import tokens_of
-from agents.services import issue_token, revoke_token
+from agents.services import issue_token, revoke_token, rotate_token
 from core.cli import CommandWithActions, Options, naming, person_at_the_terminal, read, row_id
 from core.clock import database_moment, iso
 from core.printing import Table, shown_time
+from jobs.stuck import in_words
 
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 _LONGEST = timedelta(days=36_500)
 
 
 class Command(CommandWithActions):
-    """issue, list, revoke."""
+    """issue, list, revoke, rotate."""
 
-    help = "Issue, list and revoke the tokens that agents call with."
+    help = "Issue, list, rotate and revoke the tokens that agents call with."
     example = "forkflux token issue reviewer --expires-in 30d"
 
     def add_actions(self) -> None:
@@ -42,16 +45,7 @@ class Command(CommandWithActions):
             help="what it may do; may be given several times, out of: "
             f"{', '.join(SCOPES)} (default: {', '.join(DEFAULT_SCOPES)})",
         )
-        until = issue.add_mutually_exclusive_group()
-        until.add_argument(
-            "--expires-at", metavar="TIME", help="valid until then, such as 2027-01-31T00:00:00Z"
-        )
-        until.add_argument(
-            "--expires-in",
-            type=duration,
-            metavar="DURATION",
-            help="valid for so long: 90s, 15m, 12h, 30d, 4w",
-        )
+        _until_arguments(issue)
         listed = self.action(
             "list",
             self.list,
@@ -69,12 +63,43 @@ class Command(CommandWithActions):
             "token_id", type=row_id, metavar="TOKEN_ID", help="as `forkflux token list` shows it"
         )
 
+        rotate = self.action(
+            "rotate",
+            self.rotate,
+            says="replace a token by a new one; the old one stays valid for a while",
+            example="forkflux token rotate 3 --keep-old 1h",
+        )
+        rotate.add_argument(
+            "token_id", type=row_id, metavar="TOKEN_ID", help="as `forkflux token list` shows it"
+        )
+        rotate.add_argument(
+            "--keep-old",
+            type=duration,
+            default=timedelta(seconds=ROTATION_KEEPS_SECONDS),
+            metavar="DURATION",
+            help="for how long the old one stays valid, up to 30d (default: 1d)",
+        )
+        _until_arguments(rotate)
+
+    def rotate(self, options: Options) -> None:
+        with naming({"expires_at": "--expires-at", "keep_seconds": "--keep-old"}):
+            keep = int(options["keep_old"].total_seconds())
+            fields = read(RotateInput, {"keep_seconds": keep, "expires_at": _expires_at(options)})
+            issued = rotate_token(
+                actor=person_at_the_terminal(), token_id=options["token_id"], **fields.as_arguments()
+            )
+        token = token_item(issued.token, now=issued.token.created_at)
+        self.answer(
+            options,
+            token | {"api_token": issued.secret, "replaces": options["token_id"]},
+            f"Token {token['token_id']} of {token['name']} replaces token {options['token_id']}, which stays "
+            f"valid for {in_words(options['keep_old'])}.\nToken: {issued.secret}\n"
+            "The token is not shown again: give it to the agent now.",
+        )
+
     def issue(self, options: Options) -> None:
-        expires_at = options["expires_at"]
-        if options["expires_in"] is not None:
-            expires_at = iso(database_moment().now + options["expires_in"])
         with naming({"expires_at": "--expires-at"}):
-            fields = read(TokenInput, {"expires_at": expires_at})
+            fields = read(TokenInput, {"expires_at": _expires_at(options)})
             issued = issue_token(
                 actor=person_at_the_terminal(),
                 agent_name=options["agent_name"],
@@ -119,6 +144,24 @@ class Command(CommandWithActions):
         self.answer(
             options, document, f"Token {token.pk} ({token.prefix}…) of {token.agent.name} is revoked."
         )
+
+
+def _until_arguments(parser: CommandParser) -> None:
+    until = parser.add_mutually_exclusive_group()
+    until.add_argument("--expires-at", metavar="TIME", help="valid until then, such as 2027-01-31T00:00:00Z")
+    until.add_argument(
+        "--expires-in",
+        type=duration,
+        metavar="DURATION",
+        help="valid for so long: 90s, 15m, 12h, 30d, 4w",
+    )
+
+
+def _expires_at(options: Options) -> str | None:
+    if options["expires_in"] is not None:
+        return iso(database_moment().now + options["expires_in"])
+    given: str | None = options["expires_at"]
+    return given
 
 
 def duration(text: str) -> timedelta:

@@ -2,52 +2,63 @@
 
 from __future__ import annotations
 
+import functools
 import json
 from typing import Any
 
-from django.core.management.base import CommandError, CommandParser
+from django.core.management.base import CommandError
 
-from core.cli import CommandWithActions, Options, naming, person_at_the_terminal, read, row_id
+from core.cli import (
+    CommandWithActions,
+    Options,
+    add_yes_option,
+    naming,
+    person_at_the_terminal,
+    read,
+    row_id,
+)
+from core.clock import iso
 from core.printing import Table, pairs, printable, printable_lines, shown_time
 from jobs.errors import JobNotFound
-from jobs.inputs import ListInput, ListOrder, PublishInput, TrailInput
-from jobs.lifecycle import Priority, Status
-from jobs.management.values import artifact, context, priority, priority_name
+from jobs.inputs import EditInput, ListInput, ListOrder, PublishInput, TrailInput
+from jobs.management.options import (
+    EDIT_OPTIONS,
+    LIST_OPTIONS,
+    PUBLISH_OPTIONS,
+    add_edit_arguments,
+    add_list_arguments,
+    add_publish_arguments,
+    edited,
+)
+from jobs.management.values import context, priority_name
+from jobs.management.verbs import (
+    VERB_OPTIONS,
+    VERBS,
+    TerminalVerb,
+    actor_of,
+    add_verb_arguments,
+    arguments_of,
+    read_reason,
+)
 from jobs.models import Job
-from jobs.payloads import event_payload, full_job, list_item
+from jobs.payloads import event_payload, full_job, lease, list_item
 from jobs.selectors import get_job, list_jobs, trail_page
 from jobs.services.publishing import publish
+from jobs.services.removing import delete_job
+from jobs.services.updating import update
 
-_PUBLISH_OPTIONS = {
-    "target_role_key": "--role",
-    "summary": "--summary",
-    "context_payload": "--context",
-    "constraints": "--constraint",
-    "artifacts": "--artifact",
-    "priority": "--priority",
-    "labels": "--label",
-    "not_before": "--not-before",
-    "expires_at": "--expires-at",
-    "max_retries": "--max-retries",
-}
-_LIST_OPTIONS = {
-    "target_role_key": "--role",
-    "label": "--label",
-    "limit": "--limit",
-    "cursor": "--cursor",
-}
 _REASONS = ("failure_reason", "blocked_reason", "unblock_reason", "reason", "result_summary", "note")
 _TRAIL_PAGE = 500
 
 
 class Command(CommandWithActions):
-    """publish, list, show, events."""
+    """Everything that can be done with a job."""
 
-    help = "Publish jobs and look at them."
+    help = "Publish jobs, look at them, and move them on."
     example = 'forkflux job publish --role qa --summary "Review the login form"'
 
     def add_actions(self) -> None:
-        _publish_arguments(
+        add_publish_arguments(
             self.action(
                 "publish",
                 self.publish,
@@ -57,7 +68,7 @@ class Command(CommandWithActions):
                 "    --artifact git_branch=git://shop/login --priority high",
             )
         )
-        _list_arguments(
+        add_list_arguments(
             self.action(
                 "list",
                 self.list,
@@ -74,10 +85,63 @@ class Command(CommandWithActions):
             example="forkflux job events 7 --json",
         )
         events.add_argument("job_id", type=row_id, metavar="ID")
+        add_edit_arguments(
+            self.action(
+                "edit",
+                self.edit,
+                says="change what an open job asks for",
+                example="forkflux job edit 7 --priority urgent --label release",
+            )
+        )
+        for verb in VERBS:
+            run = functools.partial(self.use, verb)
+            add_verb_arguments(self.action(verb.name, run, says=verb.says, example=verb.example), verb)
+        delete = self.action(
+            "delete",
+            self.delete,
+            says="delete a finished job; its events stay",
+            example="forkflux job delete 7 --yes",
+        )
+        delete.add_argument("job_id", type=row_id, metavar="ID")
+        add_yes_option(delete)
+
+    def use(self, verb: TerminalVerb, options: Options) -> None:
+        """Any verb of the life table that a person or, in a person's hand, an agent may use."""
+        actor = actor_of(verb, options)
+        with naming(VERB_OPTIONS):
+            more = arguments_of(verb, options)
+            if verb.reason:
+                more[verb.reason_argument] = read_reason(self.reason(options))
+            job = verb.run(job_id=options["job_id"], actor=actor, **more)
+        job = get_job(job.pk)
+        holder = job.assignee_agent.name if job.assignee_agent else "nobody"
+        done = verb.done.format(holder=holder, until=shown_time(iso(job.lease_expires_at)))
+        document = {"job_id": job.pk, "status": job.status, "on_hold": job.on_hold, "lease": lease(job)}
+        self.answer(options, document, f"Job {job.pk} {done}.")
+
+    def edit(self, options: Options) -> None:
+        with naming(EDIT_OPTIONS):
+            fields = read(EditInput, edited(options))
+            job = update(job_id=options["job_id"], actor=person_at_the_terminal(), **fields.as_changes())
+        self.answer(
+            options, {"job_id": job.pk, "version": job.version}, f"Job {job.pk} is at version {job.version}."
+        )
+
+    def delete(self, options: Options) -> None:
+        job = _existing(options["job_id"])
+        self.confirm(
+            options,
+            f"Delete job {job.pk} ({printable(job.summary)}) with its context, result and artifacts? "
+            "Its events stay.",
+        )
+        delete_job(job_id=job.pk, actor=person_at_the_terminal())
+        self.answer(
+            options, {"job_id": job.pk, "deleted": True}, f"Job {job.pk} was deleted; its events stay."
+        )
 
     def publish(self, options: Options) -> None:
         context_payload = context(options["context"])
-        with naming(_PUBLISH_OPTIONS):
+        with naming(PUBLISH_OPTIONS):
             fields = read(
                 PublishInput,
                 {
@@ -104,7 +168,7 @@ class Command(CommandWithActions):
         )
 
     def list(self, options: Options) -> None:
-        with naming(_LIST_OPTIONS):
+        with naming(LIST_OPTIONS):
             query = read(
                 ListInput,
                 {
@@ -160,7 +224,7 @@ class Command(CommandWithActions):
                 event["sequence"],
                 shown_time(event["created_at"]),
                 event["event_type"],
-                event["actor"]["name"],
+                _author(event["actor"]),
                 event["current_status"],
                 next(
                     (event["payload_json"][key] for key in _REASONS if event["payload_json"].get(key)), None
@@ -177,81 +241,6 @@ class Command(CommandWithActions):
         self.answer(options, events, table)
 
 
-def _publish_arguments(parser: CommandParser) -> None:
-    several: dict[str, Any] = {"action": "append", "default": []}
-    parser.add_argument("--role", required=True, metavar="KEY", help="the role that it is for")
-    parser.add_argument("--summary", required=True, metavar="S", help="what is to be done, in one line")
-    parser.add_argument(
-        "--context",
-        default="{}",
-        metavar="JSON",
-        help="what one must know to do it: a JSON object, @FILE, or - for standard input",
-    )
-    parser.add_argument(
-        "--constraint", **several, dest="constraints", metavar="C", help="when it counts as done; repeatable"
-    )
-    parser.add_argument(
-        "--artifact",
-        **several,
-        dest="artifacts",
-        type=artifact,
-        metavar="TYPE=URI",
-        help="what it is about, such as git_branch=git://shop/login; repeatable",
-    )
-    parser.add_argument(
-        "--priority",
-        type=priority,
-        default=Priority.NORMAL,
-        metavar="P",
-        help="low, normal, high or urgent; or 10, 20, 30, 40 (default: normal)",
-    )
-    parser.add_argument(
-        "--label", **several, dest="labels", metavar="L", help="a word to find it by; repeatable"
-    )
-    parser.add_argument("--hold", action="store_true", help="do not hand it out until somebody unholds it")
-    parser.add_argument(
-        "--not-before", metavar="TIME", help="do not hand it out earlier: 2027-01-31T08:00:00Z"
-    )
-    parser.add_argument("--expires-at", metavar="TIME", help="cancel it if nobody claimed it by then")
-    parser.add_argument(
-        "--max-retries", type=int, metavar="N", help="how often its holder may restart it (default: 3)"
-    )
-
-
-def _list_arguments(parser: CommandParser) -> None:
-    statuses = [str(status) for status in Status]
-    orders = [str(order) for order in ListOrder]
-    several: dict[str, Any] = {"action": "append", "default": []}
-    parser.add_argument(
-        "--status",
-        **several,
-        dest="statuses",
-        choices=statuses,
-        metavar="STATUS",
-        help=f"only these; repeatable: {', '.join(statuses)}",
-    )
-    parser.add_argument("--role", metavar="KEY", help="only those for this role (default: all roles)")
-    parser.add_argument(
-        "--label",
-        **several,
-        dest="labels",
-        metavar="L",
-        help="only those with this label, all of them if repeated",
-    )
-    parser.add_argument(
-        "--limit", type=int, default=50, metavar="N", help="rows of a page, 1 to 200 (default: 50)"
-    )
-    parser.add_argument("--cursor", metavar="CURSOR", help="the next page, as the page before names it")
-    parser.add_argument(
-        "--order",
-        **several,
-        dest="orders",
-        choices=orders,
-        metavar="ORDER",
-        help=f"repeatable: {', '.join(orders)}",
-    )
-
-
 def _existing(job_id: int) -> Job:
     try:
         return get_job(job_id)
@@ -259,6 +248,11 @@ def _existing(job_id: int) -> Job:
         raise CommandError(
             f"There is no job {job_id}: `forkflux job list` shows those that exist."
         ) from error
+
+
+def _author(actor: dict[str, Any]) -> str:
+    via = f" (by {actor['via']})" if actor["via"] else ""
+    return f"{actor['name']}{via}"
 
 
 def _job_in_words(job: dict[str, Any]) -> str:

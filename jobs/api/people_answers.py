@@ -124,12 +124,7 @@ class CountsAnswer(Answer):
 
 
 class PersonEventAnswer(Answer):
-    """One fact of a trail. `via` is the person who acted in the agent's name."""
-
-    class Actor(EventActorAnswer):
-        """Who did it."""
-
-        via: str | None
+    """One fact of a trail."""
 
     event_type: str
     current_status: Status | None
@@ -139,7 +134,7 @@ class PersonEventAnswer(Answer):
     id: int
     sequence: int
     previous_status: Status | None
-    actor: Actor
+    actor: EventActorAnswer
 
 
 class PersonTrail(Answer):

@@ -49,7 +49,7 @@ def stats(now: datetime, *, window_hours: int = 24, stuck_minutes: int | None = 
         **{name: Count("pk", filter=condition) for name, condition in in_window.items()}
     )
     ended = window["completed"] + window["failed"] + window["cancelled"]
-    roles = _roles(now, stuck_minutes)
+    roles = [_on_the_wire(role) for role in figures_by_role(now, stuck_minutes=stuck_minutes)]
     return {
         "window_hours": window_hours,
         "since": iso(since),
@@ -91,7 +91,7 @@ def failures_by_reason(since: datetime) -> list[dict[str, Any]]:
     return [{"reason": reason, "jobs": jobs} for reason, jobs in ranked]
 
 
-def _roles(now: datetime, stuck_minutes: int | None) -> list[dict[str, Any]]:
+def figures_by_role(now: datetime, *, stuck_minutes: int | None = None) -> list[dict[str, Any]]:
     """Each active role: what waits for it, what is in hand, who is there."""
     there = presence_by_role(now)
     waiting = Q(jobs__status=Status.PUBLISHED)
@@ -113,15 +113,19 @@ def _roles(now: datetime, stuck_minutes: int | None) -> list[dict[str, Any]]:
             "role_key": role.role_key,
             "role_label": role.role_label,
             "waiting": role.waiting,
-            "oldest_waiting_since": iso(role.oldest),
+            "oldest_waiting_since": role.oldest,
             "held": role.held,
             "blocked": role.blocked,
             "stuck": stuck.get(role.pk, 0),
             "agents_online": there[role.pk].online,
-            "paused_at": iso(role.paused_at),
+            "paused_at": role.paused_at,
         }
         for role in roles
     ]
+
+
+def _on_the_wire(role: dict[str, Any]) -> dict[str, Any]:
+    return {name: iso(value) if isinstance(value, datetime) else value for name, value in role.items()}
 
 
 def _bottleneck(roles: Sequence[dict[str, Any]]) -> str | None:

@@ -1,0 +1,1 @@
+"""What the pages of the admin share. Each room registers its own."""

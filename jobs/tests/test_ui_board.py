@@ -1,6 +1,7 @@
 """People's job routes: what they answer, field by field, and what they change."""
 
 import re
+from typing import Any
 
 import pytest
 
@@ -186,7 +187,7 @@ def test_a_wrong_edit_is_refused_at_its_field_and_changes_nothing(
 
 
 def test_a_finished_job_is_deleted_once_and_its_events_stay(board: Board, anna: Caller) -> None:
-    artifact = {"type": "file", "uri": "u", "checksum": None, "metadata_json": {}}
+    artifact: dict[str, Any] = {"type": "file", "uri": "u", "checksum": None, "metadata_json": {}}
     job_id = board.moved(board.claimed(labels=["a"], artifacts=[artifact]), "completed")
     answer = anna.call("DELETE", f"{UI}/jobs/{job_id}", None, Idempotency_Key="k")
     assert (answer.status_code, answer.content) == (204, b"")
@@ -246,6 +247,7 @@ def test_the_trail_is_paged_from_its_end_and_holds_still_while_it_grows(board: B
     assert first.json()["before"] == 2
     anna.patch(f"{UI}/jobs/{job_id}", {"priority": 20})
     link = re.fullmatch(r'<http://localhost([^>]*)>; rel="next"', first.headers["Link"])
+    assert link
     second = anna.get(link[1])
     assert [event["sequence"] for event in second.json()["items"]] == [1]
     assert second.json()["before"] is None

@@ -11,10 +11,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
+from django.test import Client
 
 from core.actors import Actor, person
 from core.errors import DomainError
-from forkflux_site.tests.doors_scene import REASON, SUMMARY, Refusal, Scene
+from forkflux_site.tests import doors_admin
+from forkflux_site.tests.doors_scene import ARGUMENTS, SUMMARY, Refusal, Scene
 from jobs.api import people_urls, urls
 from jobs.management.commands.job import Command as JobCommand
 from jobs.management.verbs import VERBS
@@ -31,28 +33,6 @@ from testing.command_line import forkflux
 from testing.people import UI
 from testing.wire import Caller, job_body
 
-# What each verb is asked for with, in the words of its service.
-ARGUMENTS: dict[str, dict[str, Any]] = {
-    "claim": {"lease_seconds": 90},
-    "claim_next": {},
-    "complete": {"result_summary": "All mended", "result": {"sails": 3}},
-    "fail": {"failure_reason": REASON},
-    "block": {"blocked_reason": REASON},
-    "unblock": {"unblock_reason": REASON},
-    "resume": {},
-    "restart": {},
-    "heartbeat": {"progress_percent": 40, "note": "Half"},
-    "release": {"reason": REASON},
-    "requeue": {"reason": REASON},
-    "reassign": {"reason": REASON, "lease_seconds": 90},
-    "cancel": {"reason": REASON},
-    "hold": {"reason": REASON},
-    "unhold": {"reason": REASON},
-    "update": {"constraints": ["No holes"]},
-    "edit": {"priority": 40, "labels": ["storm"]},
-    "delete": {},
-    "publish": {},
-}
 _SERVICES: dict[str, Callable[..., Any]] = {
     "claim": claim,
     "complete": complete,
@@ -128,6 +108,7 @@ class Doorkeeper:
 
     person: Caller
     user_id: int
+    browser: Client
     capsys: pytest.CaptureFixture[str]
 
     def actor(self, scene: Scene, who: str) -> Actor:
@@ -145,6 +126,17 @@ def _actions_of(patterns: list[Any]) -> set[str]:
         if method != "head" and action not in _READING
     }
     return {_ACTIONS.get(action, action) for action in found}
+
+
+# /admin/
+
+
+def _by_button(keeper: Doorkeeper, scene: Scene, verb: str, who: str) -> Refusal | None:
+    return doors_admin.by_button(keeper.browser, scene, verb)
+
+
+def _by_action(keeper: Doorkeeper, scene: Scene, verb: str, who: str) -> Refusal | None:
+    return doors_admin.by_action(keeper.browser, scene, verb)
 
 
 # /api/v1/mcp
@@ -287,5 +279,7 @@ DOORS = (
         tells_code=False,
         via_terminal=True,
     ),
+    Door("admin button", "person", doors_admin.offered_as_buttons, _by_button, tells_code=False),
+    Door("admin action", "person", doors_admin.offered_as_actions, _by_action, tells_code=False),
 )
 TERMINAL_USER = getpass.getuser()

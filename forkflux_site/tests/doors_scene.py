@@ -23,6 +23,28 @@ from testing.wire import Caller, agent, role
 
 REASON = "Because of the wind"
 SUMMARY = "Mend the sails"
+# What each verb is asked for with, in the words of its service; only what every door of the verb takes.
+ARGUMENTS: dict[str, dict[str, Any]] = {
+    "claim": {"lease_seconds": 90},
+    "claim_next": {},
+    "complete": {"result_summary": "All mended", "result": {"sails": 3}},
+    "fail": {"failure_reason": REASON},
+    "block": {"blocked_reason": REASON},
+    "unblock": {"unblock_reason": REASON},
+    "resume": {},
+    "restart": {},
+    "heartbeat": {"progress_percent": 40, "note": "Half"},
+    "release": {"reason": REASON},
+    "requeue": {"reason": REASON},
+    "reassign": {"reason": REASON},
+    "cancel": {"reason": REASON},
+    "hold": {"reason": REASON},
+    "unhold": {"reason": REASON},
+    "update": {"constraints": ["No holes"]},
+    "edit": {"priority": 40, "labels": ["storm"]},
+    "delete": {},
+    "publish": {},
+}
 _numbers = itertools.count(1)
 _MOMENT = re.compile(r"\d{4}-\d\d-\d\dT[\d:.]+Z")
 # Another one for each job, or of no interest: the trail is compared on its own.

@@ -24,6 +24,7 @@ INT64_MIN, INT64_MAX = -(2**63), 2**63 - 1
 _INT64_DIGITS = 20
 # What an error echoes of a refused value: enough to recognise it, never a payload.
 ECHO_LENGTH = 200
+ECHO_ITEMS = 20
 # How much of a key a `loc` repeats.
 KEY_LENGTH = 64
 # How many unknown fields an answer names.
@@ -163,7 +164,7 @@ def entry(type_: str, loc: Iterable[str | int], msg: str, value: Any, **ctx: Any
 
 
 def echo(value: Any) -> Any:
-    """What an error may repeat of the input: short scalars and empty containers, nothing that may be a payload."""
+    """What an error may repeat of the input: short scalars, a few ids, nothing that may be a payload."""
     if value is None or isinstance(value, bool | int):
         return value
     if isinstance(value, float):
@@ -171,6 +172,8 @@ def echo(value: Any) -> Any:
     if isinstance(value, str) and len(value) <= ECHO_LENGTH and value.isprintable():
         return value
     if isinstance(value, dict | list) and not value:
+        return value
+    if isinstance(value, list) and len(value) <= ECHO_ITEMS and all(type(item) is int for item in value):
         return value
     return None
 

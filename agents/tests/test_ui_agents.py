@@ -136,6 +136,7 @@ def test_an_unknown_role_lists_those_that_exist(board: Board, anna: Caller) -> N
     qa = Role.objects.get(role_key="qa").pk
     assert entry["msg"].startswith("One or more target roles were not found: Target role not found.")
     assert f"{qa} (qa)" in entry["msg"]
+    assert (entry["loc"], entry["input"]) == (["body", "target_role_ids"], [999])
     assert list(entry) == ["loc", "msg", "type", "input", "ctx"]
 
 

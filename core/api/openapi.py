@@ -94,7 +94,13 @@ class ConflictError(Answer):
 
 
 # What every route may refuse, what those do that write, and the same for routes that name a job.
-REFUSALS: dict[int, Any] = {401: PlainError, 403: PlainError, 422: InvalidFields, 503: PlainError}
+REFUSALS: dict[int, Any] = {
+    401: PlainError,
+    403: PlainError,
+    422: InvalidFields,
+    429: PlainError,
+    503: PlainError,
+}
 WRITE_REFUSALS: dict[int, Any] = {**REFUSALS, 409: ConflictError, 413: PlainError}
 JOB_REFUSALS: dict[int, Any] = {**REFUSALS, 404: PlainError}
 JOB_WRITE_REFUSALS: dict[int, Any] = {**WRITE_REFUSALS, 404: PlainError}

@@ -6,12 +6,12 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import httpx
 
 from forkflux_site.tests.doc_pages import Block
-from testing.installation import AgentCredentials, Server
+from testing.installation import Server
 
 # What is another one on each run. Everything else in a sample must be what really comes.
 _VOLATILE = [
@@ -76,22 +76,30 @@ class Request:
         return cls(method, path, dict(header.split(": ", 1) for header in headers), body)
 
 
+class Credentials(Protocol):
+    """Whoever a sample is played `as`: an agent or a person."""
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """What says who calls."""
+
+
 class HttpPlay:
     """Sends the page's requests in order and keeps the last answer."""
 
-    def __init__(self, server: Server, agents: Mapping[str, AgentCredentials]) -> None:
+    def __init__(self, server: Server, callers: Mapping[str, Credentials]) -> None:
         self._server = server
-        self._agents = agents
+        self._callers = callers
         self.last: httpx.Response | None = None
 
     def send(self, block: Block) -> None:
         """Send the request; what it must be answered with stands in the block that follows."""
         request = Request.parse(block)
-        agent = self._agents[block.options["as"]] if "as" in block.options else None
+        caller = self._callers[block.options["as"]] if "as" in block.options else None
         self.last = httpx.request(
             request.method,
             self._server.base_url + request.path,
-            headers={**(agent.headers if agent else {}), **request.headers},
+            headers={**(caller.headers if caller else {}), **request.headers},
             content=request.body or None,
             trust_env=False,
             timeout=30,

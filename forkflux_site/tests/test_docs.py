@@ -23,7 +23,12 @@ LABELS = {
     "http": {"run"},
     "text": {"output", "demo"},
 }
-PLAYED = {"README.md", "docs/getting-started.md", "docs/api-reference.md"}
+PLAYED = {
+    "README.md",
+    "docs/getting-started.md",
+    "docs/api-reference.md",
+    "docs/api-reference-people.md",
+}
 _COMMAND = re.compile(r"^\s*(\$ |curl |forkflux |make |git |source |export |tools/|\{|\[\{)", re.MULTILINE)
 
 

@@ -10,9 +10,10 @@ import pytest
 
 from forkflux_site.tests.demo_run import finished_demo
 from forkflux_site.tests.doc_pages import Block, Page, pages
-from forkflux_site.tests.doc_samples import HttpPlay, output_differs, require_equal
+from forkflux_site.tests.doc_samples import Credentials, HttpPlay, output_differs, require_equal
 from forkflux_site.tests.doc_shell import ShellPlay
 from testing.installation import Installation
+from testing.wire import basic_headers
 
 pytestmark = [pytest.mark.slow, pytest.mark.sqlite_only]
 
@@ -49,18 +50,37 @@ def test_what_the_readme_tells_a_team_to_type_works(tmp_path):
         play(pages()["README.md"], shell)
 
 
-def test_every_request_of_the_api_reference_is_answered_as_it_shows(tmp_path):
+class Anna:
+    """A person who may do everything, by HTTP Basic."""
+
+    password = "a-password-of-the-pages"
+
+    def __init__(self, installation: Installation) -> None:
+        made = installation.run(
+            *("createsuperuser", "--no-input", "--username", "anna", "--email", "anna@example.com"),
+            environment={"DJANGO_SUPERUSER_PASSWORD": self.password},
+        )
+        assert made.returncode == 0, made
+
+    @property
+    def headers(self) -> dict[str, str]:
+        return basic_headers("anna", self.password)
+
+
+@pytest.mark.parametrize("page", ["docs/api-reference.md", "docs/api-reference-people.md"])
+def test_every_request_of_the_api_reference_is_answered_as_it_shows(tmp_path, page):
     database_url = f"sqlite:///{tmp_path}/forkflux.db"
     with Installation(database_url=database_url, folder=tmp_path) as installation:
         installation.init()
         for key, label in (("developer", "Developer"), ("reviewer", "Reviewer")):
             installation.cli("role", "add", key, "--label", label)
-        agents = {
+        callers: dict[str, Credentials] = {
             "planner": installation.agent("planner", "reviewer"),
             "builder": installation.agent("builder", "developer"),
+            "anna": Anna(installation),
         }
-        player = HttpPlay(installation.serve(), agents)
-        for block in pages()["docs/api-reference.md"].blocks:
+        player = HttpPlay(installation.serve(), callers)
+        for block in pages()[page].blocks:
             if block.language == "http":
                 player.send(block)
             else:

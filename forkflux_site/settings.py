@@ -187,6 +187,10 @@ SPECTACULAR_SETTINGS = {
     # The fields are pydantic's, which describes them in the JSON Schema that OpenAPI has spoken since 3.1.
     "OAS_VERSION": "3.1.0",
     "SERVE_INCLUDE_SCHEMA": False,
+    "POSTPROCESSING_HOOKS": [
+        "drf_spectacular.hooks.postprocess_schema_enums",
+        "core.api.openapi.with_integer_ids",
+    ],
     "SCHEMA_PATH_PREFIX": r"/api/v1(/mcp)?",
     # The pages come from this server, so that they also work without a way to the internet.
     "SWAGGER_UI_DIST": "SIDECAR",

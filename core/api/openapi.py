@@ -194,3 +194,13 @@ class PersonAuthenticationScheme(OpenApiAuthenticationExtension):  # type: ignor
     def get_security_definition(self, auto_schema: Any) -> list[dict[str, Any]]:
         session = {"type": "apiKey", "in": "cookie", "name": settings.SESSION_COOKIE_NAME}
         return [{"type": "http", "scheme": "basic"}, session]
+
+
+def with_integer_ids(result: Any, **_: Any) -> Any:
+    """Ids in addresses are integers. The routes take them as text, so that another answer than 404 can be given."""
+    for item in result["paths"].values():
+        for operation in item.values():
+            for parameter in operation.get("parameters", []):
+                if parameter["in"] == "path" and parameter["name"].endswith("_id"):
+                    parameter["schema"] = {"type": "integer", "format": "int64"}
+    return result

@@ -33,7 +33,7 @@ class Machine:
             found = shutil.which(name)
             assert found
             (self.path / name).symlink_to(found)
-        for name in ("git", "make", "apt-get", "python3"):
+        for name in ("git", "make", "apt-get", "python3", "chromium"):
             self.add(name, f'echo "{name} $*" >>{self.calls}')
 
     def add(self, name: str, script: str) -> None:
@@ -104,7 +104,7 @@ def test_failed_tests_are_a_failure(machine):
     assert machine.run().returncode == 2
 
 
-@pytest.mark.parametrize("name", ["git", "make"])
+@pytest.mark.parametrize("name", ["git", "make", "chromium"])
 def test_a_program_that_is_missing_is_installed(machine, name):
     (machine.path / name).unlink()
     machine.run()

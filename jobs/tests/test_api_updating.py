@@ -92,7 +92,7 @@ def test_the_trail_tells_what_happened_oldest_first(board: Board) -> None:
     kinds = ["task_published", "task_claimed", "task_completed"]
     assert [event["event_type"] for event in events] == kinds
     assert [event["sequence"] for event in events] == [1, 2, 3]
-    assert events[0]["actor"] == {"kind": "agent", "name": "dev-agent"}
+    assert events[0]["actor"] == {"kind": "agent", "name": "dev-agent", "via": None}
     assert events[1]["previous_status"] == "published"
     assert {event["stream"] for event in events} == {f"job:{job_id}"}
     assert all(MOMENT.fullmatch(event["created_at"]) for event in events)

@@ -62,9 +62,9 @@ def test_a_waiting_job_is_stuck_only_while_nobody_is_there_for_it() -> None:
     due_later = published(source, role, not_before=database_moment().now + timedelta(minutes=1)).pk
     since(due_later, hours=2)
     assert stuck() == [job_id]
-    Agent.objects.filter(pk=worker.agent_id).update(last_seen_at=database_moment().now)
+    Agent.objects.filter(name=worker.name).update(last_seen_at=database_moment().now)
     assert stuck() == []
-    Agent.objects.filter(pk=worker.agent_id).update(is_active=False)
+    Agent.objects.filter(name=worker.name).update(is_active=False)
     assert stuck() == [job_id]
 
 

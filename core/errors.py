@@ -133,6 +133,12 @@ class Conflict(DomainError):
     http_status = 409
 
 
+class ProfileExists(Conflict):
+    """Profile already exists: somebody said before that this installation is set up. There is nothing to do."""
+
+    code = "profile_exists"
+
+
 class Unavailable(DomainError):
     """The bus is busy: nothing was changed. Try again in {retry_after_seconds} s, with the same Idempotency-Key if you sent one."""  # noqa: E501
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from django.db import connection
 
+from core.errors import ProfileExists
 from core.models import Installation
 from core.transactions import write_transaction
 
@@ -34,6 +35,22 @@ def settle_feed_epoch() -> int:
         installation.save(update_fields=["feed_epoch", "system_identifier"])
     _epochs.clear()
     return installation.feed_epoch
+
+
+def is_onboarded() -> bool:
+    """Whether somebody said that this installation is set up. False in a new database."""
+    return Installation.objects.values_list("is_onboarded", flat=True).get(pk=1)
+
+
+@write_transaction
+def set_onboarded(*, is_onboarded: bool) -> bool:
+    """Say whether it is set up; ProfileExists once somebody said yes."""
+    installation = Installation.objects.select_for_update().get(pk=1)
+    if installation.is_onboarded:
+        raise ProfileExists()
+    installation.is_onboarded = is_onboarded
+    installation.save(update_fields=["is_onboarded"])
+    return is_onboarded
 
 
 def _system_identifier() -> str:

@@ -12,6 +12,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("api/v1/ui/", include("roles.api.people_urls")),
     path("api/v1/ui/", include("agents.api.people_urls")),
     path("api/v1/ui/", include("events.api.people_urls")),
+    path("api/v1/ui/", include("core.api.people_urls")),
     path("api/v1/", include("core.api.urls")),
     path("admin/", admin.site.urls),
 ]

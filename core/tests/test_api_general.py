@@ -50,6 +50,7 @@ OF_PEOPLE = [
     (f"{UI}/agents/roles/1", "PATCH, DELETE, OPTIONS"),
     (f"{UI}/agents/roles/1/pause", "POST, OPTIONS"),
     (f"{UI}/agents/roles/1/resume", "POST, OPTIONS"),
+    (f"{UI}/profile", "GET, POST, HEAD, OPTIONS"),
     (f"{UI}/audit/verify", READ),
 ]
 

@@ -14,6 +14,8 @@ from django.core.management.color import no_style
 from django.db import connection, transaction
 from pytest_django import DjangoDbBlocker
 
+from testing.secrets_watch import rows_with_secrets
+
 # Made by migrations, not by tests.
 KEPT = {"core.Installation"}
 
@@ -27,8 +29,22 @@ def committed_database(django_db_setup: None, django_db_blocker: DjangoDbBlocker
     agents of its own, and look only at theirs.
     """
     with django_db_blocker.unblock():
-        apps.get_model("core.Installation").objects.get_or_create(pk=1)
-        yield
+        yield from _committing()
+
+
+@pytest.fixture(name="db")
+def database_of_one_test(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[None]:
+    """As `committed_database`, emptied after each test: for those that must see their own rows only."""
+    with django_db_blocker.unblock():
+        yield from _committing()
+
+
+def _committing() -> Iterator[None]:
+    apps.get_model("core.Installation").objects.get_or_create(pk=1)
+    yield
+    try:
+        assert rows_with_secrets() == []
+    finally:
         _empty()
 
 

@@ -17,6 +17,7 @@ from typing import Any, Self
 import httpx
 
 from testing.leash import Leashed
+from testing.secrets_watch import found_in, remember
 
 ROOT = Path(__file__).resolve().parent.parent
 START_SECONDS = 60.0
@@ -43,7 +44,7 @@ class AgentCredentials:
             name=answer["name"],
             label=answer["agent_label"],
             roles=tuple(answer["roles"]),
-            token=answer["api_token"],
+            token=remember(answer["api_token"]),
         )
 
     @property
@@ -235,9 +236,11 @@ class Server:
         self.start()
 
     def close(self) -> None:
-        """End it if it runs; safe to call again."""
+        """End it if it runs; safe to call again. Its log has told nobody a token."""
         if self._process is not None:
             self._process.close()
+        if self.log_file.exists():
+            assert not found_in(self.log), f"{self.log_file} holds a token"
 
     def client(self, agent: AgentCredentials | None = None, *, timeout: float = 30.0) -> httpx.Client:
         """An HTTP client of `/api/v1`, speaking as `agent`; the caller closes it."""

@@ -6,9 +6,10 @@ from django.contrib.auth.models import Group, User
 
 from core.actors import Actor, person
 from core.api.passwords import VERIFIED
+from testing.secrets_watch import remember
 from testing.wire import ROOT, Caller, basic_headers
 
-PASSWORD = "a-password-of-the-tests"
+PASSWORD = remember("a-password-of-the-tests")
 UI = f"{ROOT}/ui"
 
 

@@ -37,7 +37,7 @@ def published_client() -> Path:
         stamp = folder / "complete"
         if not stamp.exists():
             venv.create(folder, with_pip=True, clear=True)
-            command = [folder / "bin" / "python", "-m", "pip", "install", *INSTALL]
+            command = [str(folder / "bin" / "python"), "-m", "pip", "install", *INSTALL]
             done = subprocess.run(command, capture_output=True, text=True, check=False)
             if done.returncode:
                 told = f"forkflux-mcp {VERSION} cannot be installed: {done.stderr.strip()[-500:]}"

@@ -18,6 +18,7 @@ from typing import Literal
 import hypothesis
 import pytest
 
+from testing import secrets_watch
 from testing.installation import TEST_SECRET, Installation, Server, clean_environment
 from testing.postgres import PostgresServer, PostgresUnavailable, running_server
 
@@ -101,6 +102,19 @@ def _uses_own_database(item: pytest.Item) -> bool:
     owner = getattr(item, "cls", None)
     is_djangos = isinstance(owner, type) and issubclass(owner, SimpleTestCase)
     return bool(fixtures) or is_djangos or item.get_closest_marker("django_db") is not None
+
+
+@pytest.fixture(autouse=True)
+def _no_secret_is_told() -> Iterator[None]:
+    """Each test ends without a token or password in a log line or in an error's body."""
+    secrets_watch.WATCH.leaks.clear()
+    yield
+    assert secrets_watch.WATCH.leaks == []
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _watch_over_secrets() -> None:
+    secrets_watch.install()
 
 
 @pytest.fixture(autouse=True)

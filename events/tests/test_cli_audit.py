@@ -4,18 +4,13 @@ import json
 
 import pytest
 
-from core.models import Installation
 from events.tests.tampering import LENGTH, change, event_at, execute, told_job
 from jobs.models import Job
 from testing.command_line import forkflux, refusal
+from testing.committed import database_of_one_test  # noqa: F401 - the fixture `db`
 
 # Each test has a trail of its own, and sees no other.
-pytestmark = pytest.mark.django_db(transaction=True)
-
-
-@pytest.fixture(autouse=True)
-def installation():
-    Installation.objects.get_or_create(pk=1)
+pytestmark = pytest.mark.usefixtures("db")
 
 
 def test_an_intact_trail_is_said_to_be_so(capsys):

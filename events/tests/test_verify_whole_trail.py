@@ -5,7 +5,6 @@ import threading
 import pytest
 from django.db import connections
 
-from core.models import Installation
 from events import links, verify
 from events.links import Damage
 from events.models import Event
@@ -14,17 +13,13 @@ from jobs.models import Job
 from jobs.selectors import stream_heads
 from jobs.services import claiming
 from jobs.tests.board import PERSON, new_agent, new_role, published
+from testing.committed import database_of_one_test  # noqa: F401 - the fixture `db`
 
 # Each test has a trail of its own, and sees no other.
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = pytest.mark.usefixtures("db")
 
 HEADS = {"job": stream_heads}
 STREAMS_OF_A_JOB = 3  # its own, its role's, its agent's
-
-
-@pytest.fixture(autouse=True)
-def installation():
-    Installation.objects.get_or_create(pk=1)
 
 
 @pytest.fixture(params=[1, 2, 500], ids=lambda size: f"batches of {size}")

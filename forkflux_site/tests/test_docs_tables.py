@@ -76,9 +76,7 @@ def test_every_refusal_is_in_the_table_of_codes():
     for path in product_files():
         if path.name == "errors.py":
             importlib.import_module(module_name(path))
-    told = [
-        (status, code(name), sentence) for status, name, sentence in table("docs/errors.md", "errors")
-    ]
+    told = [(status, code(name), sentence) for status, name, sentence in table("docs/errors.md", "errors")]
     real = {
         (str(error.http_status), error.code, (error.__doc__ or "").strip().split("\n", 1)[0])
         for error in refusals(DomainError)

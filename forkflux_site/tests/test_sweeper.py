@@ -8,8 +8,9 @@ from itertools import pairwise
 import pytest
 
 from forkflux_site.sweeper import Sweeper
+from testing.committed import database_of_one_test  # noqa: F401 - the fixture `db`
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = pytest.mark.usefixtures("db")
 
 
 class Sweeps:

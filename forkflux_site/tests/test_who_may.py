@@ -114,6 +114,7 @@ def test_every_route_has_its_row_and_every_row_its_route():
     assert all(len(row.statuses.split()) == len(CALLERS) for row in TABLE)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("row", TABLE, ids=lambda row: row.call.replace("/api/v1", ""))
 @pytest.mark.parametrize("number", range(len(CALLERS)), ids=CALLERS)
 def test_a_caller_gets_the_status_that_is_written_down(row: Row, number: int):

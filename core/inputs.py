@@ -215,6 +215,9 @@ def _entries(error: ValidationError, where: str) -> Iterable[dict[str, Any]]:
         ctx = {
             key: {} if isinstance(value, Exception) else value for key, value in found.get("ctx", {}).items()
         }
+        if found["type"] == "value_error":
+            # As the reference sends it for a rule about several fields.
+            ctx.setdefault("error", {})
         yield entry(found["type"], (where, *found["loc"]), found["msg"], found["input"], **ctx)
 
 

@@ -63,8 +63,8 @@ def test_a_patch_of_nothing_is_refused_in_the_references_words(board: Board, bod
     refused = board.dev.patch(f"/jobs/{board.job()}", body)
     assert refused.status_code == 422
     [entry] = refused.json()["detail"]
-    assert list(entry) == ["type", "loc", "msg", "input"]
-    assert (entry["type"], entry["loc"]) == ("value_error", ["body"])
+    assert list(entry) == ["type", "loc", "msg", "input", "ctx"]
+    assert (entry["type"], entry["loc"], entry["ctx"]) == ("value_error", ["body"], {"error": {}})
     assert entry["msg"] == "Value error, At least one of context_payload or constraints must be provided"
 
 

@@ -1,8 +1,10 @@
 """`forkflux job list`, `show` and `events`: what there is to do, as a person at the terminal reads it."""
 
 import itertools
+from datetime import timedelta
 
 import pytest
+from django.db.models import F
 
 from jobs.models import Job
 from jobs.payloads import full_job
@@ -51,6 +53,9 @@ def test_the_list_is_narrowed_by_status_role_and_label(capsys, role):
 
 def test_the_order_is_the_one_that_was_asked_for(capsys, role):
     low, high, middle = (published(PERSON, role, priority=number).pk for number in (10, 40, 20))
+    # SQLite's clock has milliseconds, in which more than one job is published.
+    for job_id, seconds in ((low, 2), (high, 1)):
+        Job.objects.filter(pk=job_id).update(created_at=F("created_at") - timedelta(seconds=seconds))
     here = ("--role", role.role_key)
     assert listed(capsys, *here) == [low, high, middle]
     assert listed(capsys, *here, "--order", "created_at_desc") == [middle, high, low]

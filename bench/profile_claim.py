@@ -34,7 +34,7 @@ WARM_UP = 300
 # What a claim consists of, from the outside in; time inside an inner part counts there and not outside.
 SECTIONS = {
     "auth": ["core.api.authentication:AgentAuthentication.authenticate"],
-    "input": ["core.api.views:AgentViewSet.body"],
+    "input": ["core.api.base:BusViewSet.body"],
     "pick": ["jobs.queue:pick"],
     "event text and hash": ["jobs.transitions:link"],
     # On PostgreSQL one statement writes the job and the event.

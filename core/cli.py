@@ -23,6 +23,7 @@ from django.db.migrations.executor import MigrationExecutor
 
 from core.actors import Actor, operator
 from core.errors import InvalidInput
+from core.exits import WRONG_USAGE
 from core.inputs import INT64_MAX, Input, refuse_poison
 from core.printing import Table, printable
 
@@ -35,7 +36,6 @@ _NAME_LENGTH = 255
 # A body with a hundred wrong items is told by its first few.
 _MOST_REFUSALS = 5
 _VALUE_ERROR = "Value error, "
-WRONG_USAGE = 2
 
 
 class HelpFormatter(RawDescriptionHelpFormatter, DjangoHelpFormatter):

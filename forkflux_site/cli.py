@@ -18,10 +18,9 @@ from django.db import DatabaseError, InterfaceError, connections
 from django.db.utils import OperationalError, ProgrammingError
 
 from core import __version__
-from core.cli import WRONG_USAGE
 from core.errors import DomainError
+from core.exits import FAILED, INTERRUPTED, WRONG_USAGE
 
-FAILED, INTERRUPTED = 1, 130
 # Django's own that a newcomer needs.
 _OF_DJANGO = frozenset({"createsuperuser"})
 _HELP_OPTIONS = frozenset({"-h", "--help"})

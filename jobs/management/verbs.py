@@ -10,7 +10,8 @@ from django.core.management.base import CommandError, CommandParser
 
 from agents.selectors import acting_agent
 from core.actors import Actor
-from core.cli import WRONG_USAGE, Options, add_reason_option, person_at_the_terminal, read, row_id
+from core.cli import Options, add_reason_option, person_at_the_terminal, read, row_id
+from core.exits import WRONG_USAGE
 from jobs.inputs import ClaimInput, ReasonInput, ReassignInput, StatusInput
 from jobs.lifecycle import Status
 from jobs.management.values import context

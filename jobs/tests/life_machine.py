@@ -347,7 +347,8 @@ class Life(PlayedBoard):
         assert not report.errors
         for found, numbers in zip((report.expired, report.lapsed), wanted, strict=True):
             ours = [job_id for job_id in found if job_id in self.both.ids]
-            assert ours == [self.both.ids[number] for number in numbers]
+            # In which order is nobody's business: each is decided for itself.
+            assert sorted(ours) == sorted(self.both.ids[number] for number in numbers)
 
     @rule(role=st.sampled_from(list(ROLES)), paused=st.booleans(), limit=st.sampled_from([None, 1, 2]))
     def change_role(self, role: str, paused: bool, limit: int | None) -> None:

@@ -19,7 +19,6 @@ from agents.services import (
     unassign_role,
 )
 from core.cli import (
-    WRONG_USAGE,
     Action,
     CommandWithActions,
     Options,
@@ -30,6 +29,7 @@ from core.cli import (
     read,
 )
 from core.clock import database_moment
+from core.exits import WRONG_USAGE
 from core.printing import Table, printable, shown_time
 from jobs.selectors import held_jobs
 from jobs.services.removing import deactivate_agent

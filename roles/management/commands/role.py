@@ -9,7 +9,6 @@ from typing import Any
 from django.core.management.base import CommandError, CommandParser
 
 from core.cli import (
-    WRONG_USAGE,
     Action,
     CommandWithActions,
     Options,
@@ -19,6 +18,7 @@ from core.cli import (
     person_at_the_terminal,
     read,
 )
+from core.exits import WRONG_USAGE
 from core.printing import Table, printable
 from jobs.services.removing import delete_role
 from roles.inputs import PauseInput, RoleEditInput, RoleInput

@@ -80,6 +80,12 @@ class BusAdmin(_ModelAdmin):
 
     def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
         self.require(request, "view")
+        if any("\x00" in value for values in request.GET.lists() for value in values[1]):
+            # PostgreSQL takes no text with it, and would answer for us: with an error.
+            messages.warning(
+                request, "The address held a character that no text has, so nothing was filtered."
+            )
+            return redirect(request.path)
         title = str(self.opts.verbose_name_plural).capitalize()
         return super().changelist_view(request, {"title": title, **(extra_context or {})})
 

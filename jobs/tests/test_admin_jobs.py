@@ -296,6 +296,37 @@ def test_an_id_that_does_not_exist_is_a_404(people, name):
     assert browser(people["operators"]).get(f"{LIST}{name}/change/").status_code == 404
 
 
+ODD = [
+    *(f"{name}=%00" for name in ("q", "role", "label", "holder", "age", "stuck", "status", "on_hold__exact")),
+    *(
+        "p=99999999999999999999",
+        "p=abc",
+        "o=abc",
+        "o=1.2.999",
+        "id__exact=99999999999999999999",
+        "id__exact=abc",
+    ),
+    *(
+        "on_hold__exact=7",
+        "e=1",
+        "q=%FF",
+        "q=%F0%9F%98%80",
+        "q=%22unclosed",
+        "all=1",
+        "_facets=True",
+        "nonsense=1",
+    ),
+    *("context_payload__contains=a", "_to_field=password", "q=" + "a" * 5_000, "label=" + "x" * 3_000),
+]
+
+
+@pytest.mark.parametrize("query", ODD, ids=lambda query: query[:30])
+def test_an_odd_address_is_answered_and_never_a_500(people, query):
+    client = browser(people["operators"])
+    for address in (LIST, "/admin/agents/agent/", "/admin/roles/role/", "/admin/events/event/"):
+        assert client.get(f"{address}?{query}", follow=True).status_code < 500, address
+
+
 def test_filters_and_search_find_what_they_say(people):
     scene, other = Scene("in_progress", labels=["needle-label"]), Scene(summary="Needle summary")
     Job.objects.filter(pk=scene.job.pk).update(status_changed_at=timezone.now() - timedelta(hours=3))

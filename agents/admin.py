@@ -223,7 +223,7 @@ class AgentAdmin(BusAdmin):
         self.require(request, "add")
 
         def act(data: dict[str, Any]) -> HttpResponse:
-            fields = RegisterInput.read(data | {"tool_family": data["tool_family"] or None})
+            fields = RegisterInput.checked(data | {"tool_family": data["tool_family"] or None})
             agent, issued = register_agent(
                 actor=acting_person(request),
                 agent_label=fields.agent_label,
@@ -242,7 +242,7 @@ class AgentAdmin(BusAdmin):
         agent = self._agent(request, agent_id)
 
         def act(data: dict[str, Any]) -> str:
-            fields = AgentEditInput.read(data | {"tool_family": data["tool_family"] or None})
+            fields = AgentEditInput.checked(data | {"tool_family": data["tool_family"] or None})
             edit_agent(actor=acting_person(request), agent_name=agent.name, **fields.as_changes())
             return f"The agent {agent.name} was changed."
 
@@ -304,7 +304,7 @@ class AgentAdmin(BusAdmin):
 
         def act(data: dict[str, Any]) -> HttpResponse:
             scopes = [*data["scopes"], *data["granted"]]
-            fields = TokenInput.read({"scopes": scopes, "expires_at": data["expires_at"]})
+            fields = TokenInput.checked({"scopes": scopes, "expires_at": data["expires_at"]})
             issued = issue_token(
                 actor=acting_person(request),
                 agent_name=agent.name,
@@ -337,7 +337,7 @@ class AgentAdmin(BusAdmin):
         token = self._live_token(token_id)
 
         def act(data: dict[str, Any]) -> HttpResponse:
-            fields = RotateInput.read(data)
+            fields = RotateInput.checked(data)
             issued = rotate_token(actor=acting_person(request), token_id=token_id, **fields.as_arguments())
             return self._shown_once(request, f"A new token for {token.agent.name}", token.agent, issued)
 

@@ -24,7 +24,7 @@ from django.db.migrations.executor import MigrationExecutor
 from core.actors import Actor, operator
 from core.errors import InvalidInput
 from core.exits import WRONG_USAGE
-from core.inputs import INT64_MAX, Input, refuse_poison
+from core.inputs import INT64_MAX, Input
 from core.printing import Table, printable
 
 Options = dict[str, Any]
@@ -194,9 +194,7 @@ def row_id(text: str) -> int:
 
 def read(fields: type[I], values: Mapping[str, Any]) -> I:
     """The values of options as an input, checked like a request's body; InvalidInput."""
-    data = dict(values)
-    refuse_poison(data, ("body",))
-    return fields.read(data)
+    return fields.checked(values)
 
 
 def require_database() -> None:

@@ -197,6 +197,13 @@ class Input(Exemplified, BaseModel):
             raise InvalidInput(list(_entries(error, where))) from None
 
     @classmethod
+    def checked(cls, values: Mapping[str, Any]) -> Self:
+        """As `read`, for values that came another way than through `parse_json`; InvalidInput."""
+        data = dict(values)
+        refuse_poison(data, ("body",))
+        return cls.read(data)
+
+    @classmethod
     def ignored(cls, data: Mapping[str, Any]) -> list[str]:
         """Names in the data that this input does not know; the first of them when there are very many."""
         unknown = sorted(set(data) - set(cls.model_fields))

@@ -174,7 +174,7 @@ class RoleAdmin(BusAdmin):
         self.require(request, "add")
 
         def act(data: dict[str, Any]) -> str:
-            role = create_role(actor=acting_person(request), **RoleInput.read(data).as_arguments())
+            role = create_role(actor=acting_person(request), **RoleInput.checked(data).as_arguments())
             return f"The role {text(role.role_key)} was made."
 
         return self.deed(  # type: ignore[return-value]
@@ -186,7 +186,7 @@ class RoleAdmin(BusAdmin):
         role = self._role(request, role_id)
 
         def act(data: dict[str, Any]) -> str:
-            changes = RoleEditInput.read(data).as_changes()
+            changes = RoleEditInput.checked(data).as_changes()
             edit_role(actor=acting_person(request), role_key=role.role_key, **changes)
             return "The role was changed."
 

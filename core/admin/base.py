@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from django import forms
 from django.contrib import admin, messages
+from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
 from django.contrib.auth.models import User
 from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase, HttpResponseNotAllowed
@@ -19,6 +21,7 @@ from core.admin.forms import RefusableForm
 from core.errors import DomainError, PermissionMissing
 
 TOLD_REFUSALS = 10
+_ID = re.compile(r"[0-9]{1,18}")
 admin.site.site_header = admin.site.site_title = "ForkFlux"
 admin.site.index_title = "Overview"
 admin.site.site_url = None
@@ -86,6 +89,12 @@ class BusAdmin(_ModelAdmin):
                 request, "The address held a character that no text has, so nothing was filtered."
             )
             return redirect(request.path)
+        if request.method == "POST":
+            # Django looks the chosen rows up by whatever was sent as their ids.
+            chosen = request.POST.getlist(ACTION_CHECKBOX_NAME)
+            post = request.POST.copy()
+            post.setlist(ACTION_CHECKBOX_NAME, [value for value in chosen if _ID.fullmatch(value)])
+            request.POST = post  # type: ignore[assignment]
         title = str(self.opts.verbose_name_plural).capitalize()
         return super().changelist_view(request, {"title": title, **(extra_context or {})})
 

@@ -177,7 +177,7 @@ class JobAdmin(BusAdmin):
 
         def act(data: dict[str, Any]) -> HttpResponse:
             job = publish(
-                actor=acting_person(request), **PublishInput.read(_given(PublishForm, data)).as_arguments()
+                actor=acting_person(request), **PublishInput.checked(_given(PublishForm, data)).as_arguments()
             )
             self.message_user(
                 request, f"Job {job.pk} was published for the role {text(job.target_role.role_key)}."
@@ -194,7 +194,7 @@ class JobAdmin(BusAdmin):
         job: Job = self.existing(request, job_id)
 
         def act(data: dict[str, Any]) -> str:
-            fields = EditInput.read(_given(EditForm, data) | {"expected_version": data["version"]})
+            fields = EditInput.checked(_given(EditForm, data) | {"expected_version": data["version"]})
             update(job_id=job_id, actor=acting_person(request), **fields.as_changes())
             return f"Job {job_id} was changed."
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import pty
 import re
 import signal
 import socket
@@ -286,3 +288,29 @@ def test_logs_are_json_when_asked_for_and_hold_no_query(on_sqlite: Installation)
     assert lines
     assert all(line.startswith("{") and line.endswith("}") for line in lines), server.log
     assert "s3cret" not in server.log
+
+
+def test_a_newcomer_at_a_terminal_is_told_how_to_get_into_the_admin(on_sqlite: Installation) -> None:
+    def first_lines() -> str:
+        terminal, ours = pty.openpty()
+        server = subprocess.Popen(
+            [on_sqlite.command, "serve", "--port", "0"],
+            cwd=on_sqlite.folder, env=on_sqlite.environment, stdin=subprocess.DEVNULL, stdout=ours, stderr=ours,
+        )  # fmt: skip
+        os.close(ours)
+        said = ""
+        try:
+            while "ForkFlux listens on" not in said:
+                said += os.read(terminal, 4_096).decode()
+        finally:
+            server.terminate()
+            server.wait(timeout=30)
+            os.close(terminal)
+        return said
+
+    assert "forkflux createsuperuser" in first_lines()
+    on_sqlite.run(
+        *("createsuperuser", "--noinput", "--username", "anna", "--email", "anna@example.org"),
+        environment={"DJANGO_SUPERUSER_PASSWORD": "a-password-for-anna"},
+    )
+    assert "createsuperuser" not in first_lines()

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from django.conf import settings
+from django.contrib.auth.models import User
 from django.core.checks import CheckMessage, Error
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import connection, connections
@@ -73,11 +74,20 @@ class Command(BaseCommand):
             require_current_tables()
         else:
             install()
+        self._welcome()
         _leave_database()
         if gunicorn:
             _listen(listener, options["host"])
             _turn_into_gunicorn(listener, options["host"], workers)
         self._run_daphne(listener, options["host"])
+
+    def _welcome(self) -> None:
+        """Tell a newcomer at a terminal how to get into the admin. A log would be told the same at each start."""
+        if self.stdout.isatty() and not User.objects.filter(is_active=True, is_staff=True).exists():
+            self.stderr.write(
+                "Nobody can sign in to /admin/ yet; in another terminal: forkflux createsuperuser",
+                lambda line: line,
+            )
 
     def _run_daphne(self, listener: socket.socket, host: str) -> None:
         from forkflux_site.daphne_app import run

@@ -62,6 +62,12 @@ class Unauthenticated(DomainError):
     http_status = 401
 
 
+class NotSignedIn(Unauthenticated):
+    """Not signed in: sign in at /admin/, or send HTTP Basic with your user name and password."""
+
+    code = "not_signed_in"
+
+
 class Forbidden(DomainError):
     """You may not do this."""
 

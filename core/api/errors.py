@@ -71,7 +71,8 @@ def exception_handler(exc: Exception, context: dict[str, Any]) -> Response | Non
 def _of_the_framework(exc: exceptions.APIException, view: Any) -> Response:
     """What DRF raises, and what authenticators and permissions raise in its terms."""
     if isinstance(exc, exceptions.NotAuthenticated | exceptions.AuthenticationFailed):
-        detail = Unauthenticated().message if isinstance(exc, exceptions.NotAuthenticated) else exc.detail
+        asks = getattr(view, "unauthenticated", Unauthenticated)
+        detail = asks().message if isinstance(exc, exceptions.NotAuthenticated) else exc.detail
         header = getattr(exc, "auth_header", "Bearer")
         return Response({"detail": detail}, status=401, headers={"WWW-Authenticate": header})
     if isinstance(exc, exceptions.MethodNotAllowed):

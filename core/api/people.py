@@ -18,7 +18,15 @@ from core.api.base import BusViewSet
 from core.api.passwords import user_by_password
 from core.api.permissions import same_origin
 from core.api.refusals import denied, refuse_credential
-from core.errors import CrossOrigin, CsrfFailed, NotStaff, PeopleOnly, PermissionMissing
+from core.errors import (
+    CrossOrigin,
+    CsrfFailed,
+    NotSignedIn,
+    NotStaff,
+    PeopleOnly,
+    PermissionMissing,
+    Unauthenticated,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +102,7 @@ class PersonViewSet(BusViewSet):
 
     authentication_classes = (PersonAuthentication,)
     permission_classes = (StaffWithPermission,)
+    unauthenticated: ClassVar[type[Unauthenticated]] = NotSignedIn
     permissions: ClassVar[dict[str, str]] = {}
 
     def nothing(self, *, replayed: bool) -> Response:

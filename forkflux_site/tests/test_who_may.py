@@ -190,6 +190,22 @@ def test_a_page_that_needs_a_person_offers_to_sign_in():
     # No box of the browser's own: the page has the link.
     assert not page["WWW-Authenticate"].startswith("Basic")
     assert "/admin/login/?next=%2Fapi%2Fv1%2Fui%2Fjobs" in page.content.decode()
+    assert "Not signed in: sign in at /admin/" in page.content.decode()
+
+
+def test_the_links_of_a_page_lead_to_the_routes_of_its_reader():
+    accept = {"Accept": "text/html"}
+    persons = (
+        browser(member("anna", "operators"), csrf=False)
+        .get("/api/v1/ui/jobs", headers=accept)
+        .content.decode()
+    )
+    assert 'href="/api/v1/ui/stuck"' in persons
+    assert 'href="/api/v1/mcp/jobs"' not in persons
+    agent = another_token(Agent.objects.get(name=new_agent().name))
+    agents = agent.get("/jobs", **accept).content.decode()
+    assert 'href="/api/v1/mcp/agents"' in agents
+    assert 'href="/api/v1/ui/' not in agents
 
 
 # --- the admin -----------------------------------------------------------------------------------------

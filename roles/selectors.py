@@ -8,11 +8,18 @@ from django.db import connection
 from django.db.models import QuerySet
 
 from core.errors import invalid
+from core.rows import RowReader
 from roles.models import Role
 
 # The reference's words.
 NOT_FOUND = "target_role.not_found"
 NOT_FOUND_SENTENCE = "One or more target roles were not found: Target role not found."
+
+_ROLE = RowReader(Role, "r")
+_KEPT = (
+    f"SELECT {_ROLE.select} FROM {Role._meta.db_table} r "  # noqa: S608 - names of our own columns
+    "WHERE r.role_key = %s AND NOT r.is_deleted FOR KEY SHARE"
+)
 
 
 def active_roles() -> QuerySet[Role]:
@@ -25,16 +32,21 @@ def active_role(role_key: str, *, loc: tuple[str | int, ...], keep: bool = False
     `keep` locks it against deletion until the transaction ends: what is about to reference it must not find
     itself in a role that was deleted after the look.
     """
-    found = Role.objects.filter(role_key=role_key, is_deleted=False)
     if keep and connection.vendor == "postgresql":
-        # The lock that the foreign key takes anyway, only before the look; Django has no word for it.
-        sql, parameters = found.query.sql_with_params()
-        role = next(iter(Role.objects.raw(f"{sql} FOR KEY SHARE", parameters)), None)
+        role = _kept(role_key)
     else:
-        role = found.first()
+        role = Role.objects.filter(role_key=role_key, is_deleted=False).first()
     if role is None:
         raise _unknown(role_key, loc, listed=list(active_roles().values_list("role_key", flat=True)))
     return role
+
+
+def _kept(role_key: str) -> Role | None:
+    # The lock that the foreign key takes anyway, only before the look; Django has no word for it.
+    with connection.cursor() as cursor:
+        cursor.execute(_KEPT, [role_key])
+        row = cursor.fetchone()
+    return None if row is None else _ROLE.read(row)
 
 
 def role_by_id(role_id: int, *, loc: tuple[str | int, ...]) -> Role:

@@ -204,6 +204,11 @@ def newest_events(job_id: int, query: NewestInput) -> tuple[list[Event], int | N
     return found, found[-1].sequence if more else None
 
 
+def was_claimed_by(job_id: int, agent_id: int | None) -> bool:
+    """Whether the agent ever claimed the job itself."""
+    return trail(job_id).filter(event_type="task_claimed", actor_agent_id=agent_id).exists()
+
+
 def held_jobs() -> dict[int, list[int]]:
     """Ids of the jobs that each agent holds, by the agent's id."""
     held: dict[int, list[int]] = {}

@@ -16,6 +16,7 @@ from jobs.authority import require
 from jobs.lifecycle import LEASED, Verb
 from jobs.locking import locked
 from jobs.models import Job
+from jobs.selectors import was_claimed_by
 
 # Without an explicit heartbeat a lease is not extended beyond this many terms after the last one.
 IMPLICIT_TERMS = 4
@@ -77,8 +78,14 @@ def agent_heartbeat(*, actor: Actor) -> Holdings:
     held = Job.objects.filter(
         assignee_agent_id=actor.agent_id, lease_session=actor.session, status__in=sorted(LEASED)
     ).order_by("id")
-    lost = Job.objects.filter(last_holder_id=actor.agent_id, lost_session=actor.session).order_by("id")
-    return Holdings(leases=list(_slim(held)), lost=list(lost.values_list("pk", flat=True)))
+    lost = Job.objects.filter(lost_session=actor.session).order_by("id").values_list("pk", "last_holder_id")
+    # Given to somebody else, it has another last holder by now; whose session this was is in its trail.
+    mine = [
+        job_id
+        for job_id, last_holder in lost
+        if last_holder == actor.agent_id or was_claimed_by(job_id, actor.agent_id)
+    ]
+    return Holdings(leases=list(_slim(held)), lost=mine)
 
 
 @write_transaction

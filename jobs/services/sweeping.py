@@ -15,15 +15,17 @@ from typing import Any, TypeVar
 
 from django.db import close_old_connections, connection
 
+from agents.models import Agent
 from core.actors import SYSTEM
 from core.clock import NOW_SQL, iso
 from core.idempotency import forget_old_keys
 from core.transactions import write_transaction
 from jobs import transitions
 from jobs.authority import owner_of
-from jobs.lifecycle import Status, Verb
+from jobs.lifecycle import HELD, Status, Verb
 from jobs.locking import indexed_by, locked
 from jobs.models import Job
+from jobs.services.returning import put_back
 
 logger = logging.getLogger(__name__)
 
@@ -32,6 +34,8 @@ R = TypeVar("R")
 BATCH = 500
 
 _EXPIRED = "j.status IN ('in_progress', 'unblocked') AND j.lease_expires_at <= {now}"
+_HELD_BY_THE_DEACTIVATED = f"""j.status IN ('blocked', 'in_progress', 'unblocked') AND EXISTS (
+    SELECT 1 FROM {Agent._meta.db_table} x WHERE x.id = j.assignee_agent_id AND NOT x.is_active)"""  # noqa: S608
 _OVERDUE = "j.status IN ('pending', 'published') AND j.expires_at <= {now} AND j.lease_generation = 0"
 
 
@@ -64,12 +68,13 @@ class SweepReport:
 
     expired: list[int] = field(default_factory=list)
     lapsed: list[int] = field(default_factory=list)
+    returned: list[int] = field(default_factory=list)
     forgotten_keys: int = 0
     errors: list[int] = field(default_factory=list)
 
     @property
     def did_something(self) -> bool:
-        return bool(self.expired or self.lapsed or self.errors)
+        return bool(self.expired or self.lapsed or self.returned or self.errors)
 
 
 def sweep_once() -> SweepReport:
@@ -77,6 +82,7 @@ def sweep_once() -> SweepReport:
     report = SweepReport()
     report.expired = _each(_Due(_EXPIRED, "lease_expires_at", "job_lease_end"), expire, report.errors)
     report.lapsed = _each(_Due(_OVERDUE, "expires_at", "job_lapse_due"), lapse, report.errors)
+    report.returned = _take_back_from_the_deactivated(report.errors)
     report.forgotten_keys = forget_old_keys()
     return report
 
@@ -171,17 +177,43 @@ def lapse(*, job_id: int) -> bool:
     return True
 
 
+@write_transaction
+def take_back(*, job_id: int) -> bool:
+    """Put a job back that a deactivated agent holds; False when that is no longer so.
+
+    A claim that was under way when its agent was deactivated is committed after that, and nobody who could
+    finish the job or give it back is let in any more.
+    """
+    found = locked(f"j.id = %s AND {_HELD_BY_THE_DEACTIVATED}", [job_id], skip_locked=True)
+    if not found:
+        return False
+    put_back(found[0], actor=SYSTEM, reason=f"{owner_of(found[0])} was deactivated.")
+    return True
+
+
+def _take_back_from_the_deactivated(errors: list[int]) -> list[int]:
+    held = Job.objects.filter(assignee_agent__is_active=False, status__in=sorted(HELD)).order_by("pk")
+    return _apply(take_back, list(held.values_list("pk", flat=True)[:BATCH]), errors)
+
+
 def _each(due: _Due, verb: Callable[..., bool], errors: list[int]) -> list[int]:
     """Apply a verb to each due job, longest due first; those that fail are logged and passed over."""
     done: list[int] = []
     after: tuple[Any, int] | None = None
     while found := due.page(after):
         after = found[-1]
-        for _, job_id in found:
-            try:
-                if verb(job_id=job_id):
-                    done.append(job_id)
-            except Exception:
-                logger.exception("sweep_failed", extra={"verb": verb.__name__, "job_id": job_id})
-                errors.append(job_id)
+        done += _apply(verb, [job_id for _, job_id in found], errors)
+    return done
+
+
+def _apply(verb: Callable[..., bool], job_ids: list[int], errors: list[int]) -> list[int]:
+    """Apply a verb to each; those that fail are logged and passed over."""
+    done = []
+    for job_id in job_ids:
+        try:
+            if verb(job_id=job_id):
+                done.append(job_id)
+        except Exception:
+            logger.exception("sweep_failed", extra={"verb": verb.__name__, "job_id": job_id})
+            errors.append(job_id)
     return done

@@ -14,9 +14,11 @@ from events.models import Event
 from jobs.errors import PersonsOnly, RoleHasJobs
 from jobs.lifecycle import FINAL
 from jobs.models import Job
+from jobs.services.blocking import block
 from jobs.services.claiming import claim
 from jobs.services.closing import cancel, fail
 from jobs.services.removing import deactivate_agent, delete_job, delete_role
+from jobs.services.sweeping import sweep_once
 from jobs.tests.board import PERSON, new_agent, new_role, published
 from roles.errors import RoleIsTarget, RoleUnknown
 from roles.models import Role
@@ -114,3 +116,25 @@ def test_a_publication_waits_for_a_deletion_that_is_not_committed_and_then_finds
     publication.join()
     assert isinstance(publication.outcome, InvalidInput)
     assert not Job.objects.filter(target_role=role).exists()
+
+
+def test_the_sweep_takes_back_what_a_claim_under_way_got_after_its_agent_was_deactivated():
+    role = new_role()
+    agent = new_agent(role)
+    early, late, blocked = (published(agent, role) for _ in range(3))
+    claim(job_id=early.pk, actor=agent)
+    _, returned = deactivate_agent(actor=PERSON, agent_name=agent.name, reason="Stolen")
+    assert returned == [early.pk]
+    # Authenticated before, committed after.
+    for job in (late, blocked):
+        claim(job_id=job.pk, actor=agent)
+    block(job_id=blocked.pk, actor=agent, blocked_reason="?")
+    report = sweep_once()
+    assert {late.pk, blocked.pk} <= set(report.returned)
+    assert set(Job.objects.filter(pk__in=[late.pk, blocked.pk]).values_list("status", flat=True)) == {
+        "published"
+    }
+    event = Event.objects.filter(stream=late.stream).order_by("-sequence")[0]
+    assert (event.event_type, event.actor_kind) == ("task_requeued", "system")
+    assert event.payload["reason"] == f"{agent.name} was deactivated."
+    assert sweep_once().returned == []

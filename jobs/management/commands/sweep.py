@@ -41,12 +41,14 @@ class Command(ForkfluxCommand):
             raise CommandError(f"These jobs could not be swept, see the log: {_listed(report.errors)}.")
 
     def _loop(self, options: dict[str, Any]) -> None:
-        sums = {"sweeps": 0, "jobs_expired": 0, "jobs_lapsed": 0, "keys_forgotten": 0, "errors": 0}
+        sums = {"sweeps": 0, "jobs_expired": 0, "jobs_lapsed": 0, "jobs_returned": 0}
+        sums |= {"keys_forgotten": 0, "errors": 0}
 
         def count(report: SweepReport) -> None:
             sums["sweeps"] += 1
             sums["jobs_expired"] += len(report.expired)
             sums["jobs_lapsed"] += len(report.lapsed)
+            sums["jobs_returned"] += len(report.returned)
             sums["keys_forgotten"] += report.forgotten_keys
             sums["errors"] += len(report.errors)
             if report.did_something and not options["json"]:
@@ -80,6 +82,8 @@ def _in_words(report: SweepReport) -> str:
         lines.append(f"Leases that ran out, jobs: {_listed(report.expired)}.")
     if report.lapsed:
         lines.append(f"Expired unclaimed, jobs: {_listed(report.lapsed)}.")
+    if report.returned:
+        lines.append(f"Taken back from deactivated agents, jobs: {_listed(report.returned)}.")
     if report.forgotten_keys:
         lines.append(f"Idempotency keys forgotten: {report.forgotten_keys}.")
     return "\n".join(lines) or "Nothing was due."

@@ -80,6 +80,10 @@ def _install_sqlite(file: Path) -> Installed:
     try:
         with exclusively(file.with_name(f"{file.name}.migrate.lock"), timeout_seconds=_LOCK_SECONDS):
             created = not file.exists()
+            if created:
+                # An empty file is an empty database. SQLite would make it readable for everybody; what it puts
+                # beside it has the file's own mode.
+                file.touch(mode=0o600)
             applied = _migrate()
     except LockHeld:
         raise CommandError(

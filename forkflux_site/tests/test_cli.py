@@ -1,6 +1,7 @@
 """The `forkflux` command: what it shows, and that each error is one line and an exit status."""
 
 import sqlite3
+import stat
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -137,6 +138,20 @@ def test_init_makes_everything_once_and_says_so(bare: Installation) -> None:
     assert (bare.folder / "db").stat().st_mode & 0o777 == 0o700
     with closing(sqlite3.connect(bare.folder / "db" / "forkflux.db")) as connection:
         assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+
+
+def test_a_new_sqlite_file_is_its_owners_alone(tmp_path: Path) -> None:
+    folder = tmp_path / "data"
+    with Installation(database_url=f"sqlite:///{folder}/forkflux.db", folder=tmp_path) as made:
+        made.init()
+        files = [
+            path
+            for path in folder.iterdir()
+            if path.name.startswith("forkflux.db") and path.suffix != ".lock"
+        ]
+        assert files
+        assert {stat.S_IMODE(path.stat().st_mode) for path in files} == {0o600}
+        assert "file mode" not in {each["name"] for each in made.cli("doctor")}
 
 
 def test_init_answers_in_json(bare: Installation) -> None:

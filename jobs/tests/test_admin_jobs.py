@@ -7,7 +7,9 @@ from datetime import timedelta
 
 import pytest
 from django.contrib.auth.models import Group, User
+from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from events.models import Event
@@ -136,6 +138,23 @@ def test_an_action_goes_on_past_those_that_refuse_it_and_says_why(people, verb):
     assert other.now().status == ("completed" if verb != "reassign" else "in_progress")
 
 
+def test_an_action_tells_ten_refusals_and_counts_the_rest(people):
+    scene = Scene("in_progress")
+    refusing = copies(Scene().job, 12)
+    client = browser(people["operators"])
+    chosen = {"action": "requeue", "_selected_action": [*refusing, scene.job.pk]}
+    chosen |= {"reason": "r", "confirmed": "yes"}
+    said = client.post(LIST, chosen, follow=True).content.decode()
+    assert "1 of 13 jobs: requeue done." in said
+    assert said.count("and requeue is not possible from there.") == 10
+    assert "2 more were refused." in said
+
+
+def test_the_page_of_a_job_shows_its_whole_trail_newest_first(people):
+    page = browser(people["viewers"]).get(Scene("blocked").page)
+    assert [event["kind"] for event in page.context["events"]] == ["blocked", "claimed", "published"]
+
+
 def test_a_button_that_is_pressed_twice_shows_the_refusal(people):
     scene = Scene("in_progress")
     client = browser(people["operators"])
@@ -209,6 +228,7 @@ def test_a_job_is_published_by_the_form_and_a_mistake_loses_nothing_that_was_typ
     assert wrong.status_code == 200
     assert "This is no JSON that can be kept" in wrong.content.decode()
     assert "It has a link" in wrong.content.decode()
+    assert "{&quot;page&quot;: &quot;home&quot;</textarea>" in wrong.content.decode()
     assert (
         client.post(f"{LIST}add/", typed | {"context": "[1]"}).content.decode().count("valid dictionary") == 1
     )
@@ -351,17 +371,12 @@ def test_filters_and_search_find_what_they_say(people):
     assert "has told of no progress for 3 h" in client.get(LIST + "?stuck=yes").content.decode()
 
 
-def test_the_list_asks_the_same_however_many_jobs_there_are_and_reads_no_payload(
-    people, django_assert_num_queries
-):
+def test_the_list_asks_the_same_however_many_jobs_there_are_and_reads_no_payload(people):
     scene = Scene()
     client = browser(people["operators"])
     client.get(LIST)
 
     def statements() -> list[str]:
-        from django.db import connection
-        from django.test.utils import CaptureQueriesContext
-
         with CaptureQueriesContext(connection) as captured:
             client.get(LIST)
         return [query["sql"] for query in captured.captured_queries]
